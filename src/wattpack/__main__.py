@@ -1,0 +1,5 @@
+"""`python -m wattpack`."""
+
+from wattpack.cli import main
+
+main()

@@ -1,0 +1,135 @@
+"""`wattpack explain`: one decision, node by node."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from wattpack.cli.plugins import load_plugins
+from wattpack.datasets.csv_files import read_datacenter, read_workload
+from wattpack.datasets.inflation import seeded
+from wattpack.datasets.sources import load_trace
+from wattpack.engine.arrivals import Engine, draw_luck
+from wattpack.engine.explain import Explanation, explain
+from wattpack.engine.record import gpu_index_text
+from wattpack.errors import UserError
+from wattpack.jit import say_if_compiling
+from wattpack.model.fit import VERDICT_WORDS
+from wattpack.model.target import Target
+from wattpack.model.tasks import TaskClass, Workload
+from wattpack.policies.expression import parse
+
+
+def explain_command(
+    nodes: Path,
+    tasks: Path,
+    *,
+    policy: str,
+    task: str,
+    target: str | None = None,
+    top: int = 20,
+    seed: int = 0,
+    plugin: list[Path] | None = None,
+) -> None:
+    """Place the tasks that come before TASK, then show how the policy sees every node for it.
+
+    Parameters
+    ----------
+    nodes
+        CSV file of nodes.
+    tasks
+        CSV file of tasks.
+    policy
+        Policy expression, for example pwr:0.1+fgd:0.9.
+    task
+        Name of the task.
+    target
+        Trace (file or built-in name) that the target workload is taken from; default: the tasks file itself.
+    top
+        Nodes to show, best first, and as many that do not fit; 0 shows all.
+    seed
+        For policy random only.
+    plugin
+        Python file that registers policies of your own; may be given again.
+    """
+    load_plugins(plugin or [])
+    mix = parse(policy)
+    if top < 0:
+        raise UserError(f"--top {top}, expected 0 (all) or more")
+    datacenter = read_datacenter(nodes)
+    workload = read_workload(tasks)
+    trace = workload if target is None else load_trace(target)
+    index = task_index(workload, task, tasks)
+    say_if_compiling()
+    luck = draw_luck(workload, seeded(seed).policy)
+    engine = Engine(datacenter, workload.classes, mix, Target.of(trace))
+    before = Workload(workload.classes, workload.sequence[:index], None, workload.name)
+    engine.run(before, luck[:index])
+    k = int(workload.sequence[index])
+    print_explanation(explain(engine, k, luck[index]), workload.classes[k], task, index, top)
+
+
+def task_index(workload: Workload, name: str, file: Path) -> int:
+    names = workload.task_names or ()
+    if name not in names:
+        raise UserError(f"--task {name!r}: {file} has no task of this name ({len(names)} tasks)")
+    return names.index(name)
+
+
+def print_explanation(explanation: Explanation, task: TaskClass, name: str, index: int, top: int) -> None:
+    console = Console()
+    if not console.is_terminal:
+        console = Console(width=200)
+    gpu = f"{task.num_gpu} GPU x {task.gpu_milli} milli" if task.num_gpu else "no GPU"
+    wants = f"{task.cpu_milli} milli-vCPU, {task.memory_mib} MiB, {gpu}"
+    wants += f", model {task.gpu_spec}" if task.gpu_spec else ""
+    console.print(Text(f"task {name} ({wants}), after {index} earlier tasks, policy {explanation.mix.expression}"))
+    fitting = [int(n) for n in explanation.order if explanation.verdict[n] == 0]
+    refused = [int(n) for n in explanation.order if explanation.verdict[n] != 0]
+    shown, hidden = (fitting, refused) if top == 0 else (fitting[:top], refused[:top])
+    if fitting:
+        console.print(score_table(explanation, shown))
+        console.print(Text(f"{len(fitting)} nodes fit, {len(shown)} shown"))
+    if refused:
+        console.print(refusal_table(explanation, hidden))
+        counts = {reason: int((explanation.verdict == code).sum()) for code, reason in enumerate(VERDICT_WORDS) if code}
+        told = "; ".join(f"{reason}: {count}" for reason, count in counts.items() if count)
+        console.print(Text(f"{len(refused)} nodes do not fit, {len(hidden)} shown ({told})"))
+    if explanation.node < 0:
+        console.print(Text("decision: the task fits nowhere and fails"))
+    else:
+        gpus = gpu_index_text(explanation.gpus)
+        chosen = explanation.datacenter.names[explanation.node]
+        why = "the only node that fits, taken unscored" if len(fitting) == 1 else "largest total, first in node order"
+        console.print(Text(f"decision: node {chosen}{f', GPU {gpus}' if gpus else ''} ({why})"))
+
+
+def score_table(explanation: Explanation, nodes: list[int]) -> Table:
+    """Raw, normalised and weighted score of every component, and the total, best node first."""
+    table = Table(show_edge=False)
+    table.add_column("node")
+    for component in explanation.mix.components:
+        policy = component.policy.name
+        for what in ("raw", "normalised", f"x {component.weight}"):
+            table.add_column(f"{policy}\n{what}", justify="right")
+    table.add_column("total", justify="right")
+    for n in nodes:
+        cells = []
+        for c in range(len(explanation.mix.components)):
+            scores = (explanation.raw[c, n], explanation.normalised[c, n], explanation.weighted[c, n])
+            cells += [f"{value:g}" for value in scores]
+        name = explanation.datacenter.names[n]
+        table.add_row(Text(f"{name} <-" if n == explanation.node else name), *cells, f"{explanation.total[n]:g}")
+    return table
+
+
+def refusal_table(explanation: Explanation, nodes: list[int]) -> Table:
+    table = Table(show_edge=False)
+    table.add_column("node")
+    table.add_column("does not fit: first reason")
+    for n in nodes:
+        table.add_row(Text(explanation.datacenter.names[n]), VERDICT_WORDS[int(explanation.verdict[n])])
+    return table

@@ -1,0 +1,128 @@
+"""`wattpack replay`: one run in file order, every decision."""
+
+from __future__ import annotations
+
+import csv
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from wattpack.cli.plugins import load_plugins
+from wattpack.datasets.csv_files import read_datacenter, read_workload
+from wattpack.datasets.inflation import seeded
+from wattpack.datasets.sources import load_trace
+from wattpack.engine.arrivals import simulate
+from wattpack.engine.record import Run
+from wattpack.errors import UserError
+from wattpack.experiments.compare import unplaceable_classes
+from wattpack.files import write_whole
+from wattpack.jit import say_if_compiling
+from wattpack.model.target import Target
+from wattpack.policies.expression import parse
+
+DECISIONS = ("task", "node", "gpu_index")
+SERIES = (
+    "task",
+    "arrived_gpu_milli",
+    "allocated_gpu_milli",
+    "failed",
+    "power_w",
+    "cpu_power_w",
+    "gpu_power_w",
+    "fragmentation_milli",
+)
+
+
+def replay_command(
+    *,
+    nodes: Path,
+    tasks: Path,
+    policy: str,
+    target: str | None = None,
+    decisions: Path | None = None,
+    series: Path | None = None,
+    seed: int = 0,
+    plugin: list[Path] | None = None,
+) -> None:
+    """Place the tasks of a file in order on the nodes of a file, ties to the first node, and write every decision.
+
+    Parameters
+    ----------
+    nodes
+        CSV file: sn,cpu_milli,memory_mib,gpu,model. Its order is the node order.
+    tasks
+        CSV file: name,cpu_milli,memory_mib,num_gpu,gpu_milli[,gpu_spec]. Its order is the order of arrival.
+    policy
+        Policy expression, for example pwr:0.1+fgd:0.9.
+    target
+        Trace (file or built-in name) that the target workload is taken from; default: the tasks file itself.
+    decisions
+        Write task,node,gpu_index here, one row a task.
+    series
+        Write power, allocation and fragmentation after every task here.
+    seed
+        For policy random only.
+    plugin
+        Python file that registers policies of your own; may be given again.
+    """
+    load_plugins(plugin or [])
+    mix = parse(policy)
+    if seed < 0:
+        raise UserError(f"--seed {seed}, expected 0 or more")
+    datacenter = read_datacenter(nodes)
+    workload = read_workload(tasks)
+    trace = workload if target is None else load_trace(target)
+    say_if_compiling()
+    run = simulate(datacenter, workload, mix, Target.of(trace), seeded(seed).policy)
+    if decisions is not None:
+        write_csv(decisions, DECISIONS, decision_rows(run))
+    if series is not None:
+        write_csv(series, SERIES, series_rows(run))
+    for text in unplaceable_classes(datacenter, workload):
+        print(f"can never fit any node: {text}", file=sys.stderr)
+    print_outcome(run, mix.expression)
+
+
+def decision_rows(run: Run) -> Iterable[Sequence[object]]:
+    for i in range(len(run)):
+        yield run.workload.task_name(i), run.node_name(i), run.gpu_index(i)
+
+
+def series_rows(run: Run) -> Iterable[Sequence[object]]:
+    columns = (
+        run.requested_milli.tolist(),
+        run.allocated_milli.tolist(),
+        run.failed.tolist(),
+        run.power_w.tolist(),
+        run.cpu_power_w.tolist(),
+        run.gpu_power_w.tolist(),
+    )
+    fragmentation = run.fragmentation_milli.tolist()
+    for i, values in enumerate(zip(*columns, strict=True)):
+        yield run.workload.task_name(i), *values, f"{fragmentation[i]:.6f}"
+
+
+def write_csv(path: Path, header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    def write(temporary: Path) -> None:
+        with temporary.open("w", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerow(header)
+            writer.writerows(rows)
+
+    write_whole(path, write)
+
+
+def print_outcome(run: Run, expression: str) -> None:
+    """The few numbers a person wants to see at once."""
+    tasks = len(run)
+    if tasks == 0:
+        print(f"{expression}: 0 tasks")
+        return
+    failed = int(run.failed[-1])
+    print(f"{expression}: {tasks} tasks, {tasks - failed} placed, {failed} failed")
+    for reason, count in run.failures_by_reason().items():
+        print(f"  failed for want of {reason}: {count}")
+    print(f"  GRAR {run.grar[-1]:.4f}, GPU requested {run.load[-1]:.3f} of the datacenter's")
+    watts = f"CPU {run.cpu_power_w[-1] / 1000:.1f}, GPU {run.gpu_power_w[-1] / 1000:.1f}"
+    print(f"  power {run.power_w[-1] / 1000:.1f} kW ({watts})")
+    print(f"  fragmentation {run.fragmentation_milli[-1] / 1000:.1f} GPUs")

@@ -1,0 +1,149 @@
+"""Readers of node and task files (Alibaba 2023 column names). A fault is one line: file, line, column, value."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from wattpack.errors import UserError
+from wattpack.model.nodes import MAX_GPUS, Datacenter
+from wattpack.model.power import GPU_MILLI, PAPER, PowerProfile
+from wattpack.model.tasks import MAX_MODELS, TaskClass, Workload
+
+MAX_AMOUNT = 10**12  # milli-vCPU or MiB of one node or task: far above any machine, far below overflow
+MAX_TASK_GPUS = 10**6
+
+NODE_COLUMNS = ("sn", "cpu_milli", "memory_mib", "gpu", "model")
+NODE_OPTIONAL = ("cpu_model",)
+TASK_COLUMNS = ("name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli")
+TASK_OPTIONAL = ("gpu_spec", "cpu_spec")
+
+
+class Row:
+    """One line of a file: typed access to its cells, with faults that say where."""
+
+    def __init__(self, path: Path, line: int, cells: dict[str, str]) -> None:
+        self.path, self.line, self.cells = path, line, cells
+
+    def fault(self, column: str, expected: str) -> UserError:
+        value = self.cells.get(column, "")
+        return UserError(f"{self.path}, line {self.line}, column {column}: {value!r}, expected {expected}")
+
+    def text(self, column: str) -> str:
+        return self.cells.get(column, "")
+
+    def amount(self, column: str, most: int = MAX_AMOUNT, least: int = 0) -> int:
+        """A whole number from `least` to `most`; `12.0` is accepted for 12."""
+        expected = f"a whole number from {least} to {most}"
+        text = self.cells[column]
+        try:
+            # Python reads '1_000' and digits of other scripts as numbers; a spreadsheet would not
+            number = int(text) if text.isascii() and "_" not in text else None
+        except ValueError:
+            try:
+                real = float(text)
+                number = int(real) if real == int(real) else None
+            except (ValueError, OverflowError):
+                number = None
+        if number is None or not least <= number <= most:
+            raise self.fault(column, expected)
+        return number
+
+    def spec(self, column: str) -> str:
+        text = self.cells.get(column, "")
+        if text != "" and any(part.strip() != part or part == "" for part in text.split("|")):
+            raise self.fault(column, "empty or models like 'A|B'")
+        return text
+
+
+def read_datacenter(path: str | Path, profile: PowerProfile = PAPER) -> Datacenter:
+    """The nodes of a CSV file; the order of the file is the node order."""
+    file = Path(path)
+    names: dict[str, int] = {}
+    rows: list[tuple[int, int, int, str, str]] = []
+    for row in _rows(file, NODE_COLUMNS, NODE_OPTIONAL):
+        name = row.text("sn")
+        if name == "":
+            raise row.fault("sn", "a name")
+        if name in names:
+            raise row.fault("sn", f"a new name (line {names[name]} has it already)")
+        names[name] = row.line
+        gpus = row.amount("gpu", MAX_GPUS)
+        model = row.text("model") if gpus > 0 else ""
+        if gpus > 0:
+            _known(row, "model", profile.gpu)
+        _known(row, "cpu_model", profile.cpu)
+        rows.append((row.amount("cpu_milli"), row.amount("memory_mib"), gpus, model, row.text("cpu_model")))
+    if not rows:
+        raise UserError(f"{file}: no nodes, expected a header ({','.join(NODE_COLUMNS)}) and at least one line")
+    cpu, memory, gpus_column, models, cpu_models = zip(*rows, strict=True)
+    if len(set(models)) > MAX_MODELS or len(set(cpu_models)) > MAX_MODELS:
+        raise UserError(f"{file}: {len(set(models))} GPU models, expected at most {MAX_MODELS}")
+    return Datacenter.of(list(names), cpu, memory, gpus_column, models, cpu_models, name=file.stem)
+
+
+def _known(row: Row, column: str, look_up: Callable[[str], object]) -> None:
+    try:
+        look_up(row.text(column))
+    except UserError as unknown:
+        raise UserError(f"{row.path}, line {row.line}, column {column}: {unknown}") from None
+
+
+def read_workload(path: str | Path) -> Workload:
+    """The tasks of a CSV file; the order of the file is the order of arrival. An empty file is an empty workload."""
+    file = Path(path)
+    names: list[str] = []
+    tasks: list[TaskClass] = []
+    for row in _rows(file, TASK_COLUMNS, TASK_OPTIONAL):
+        num_gpu = row.amount("num_gpu", MAX_TASK_GPUS)
+        gpu_milli = 0
+        if num_gpu > 0:
+            gpu_milli = row.amount("gpu_milli", GPU_MILLI, least=1)
+            if gpu_milli < GPU_MILLI and num_gpu > 1:
+                raise row.fault("gpu_milli", f"{GPU_MILLI} for a task with num_gpu {num_gpu}")
+        names.append(row.text("name"))
+        tasks.append(
+            TaskClass(
+                row.amount("cpu_milli"),
+                row.amount("memory_mib"),
+                num_gpu,
+                gpu_milli,
+                row.spec("gpu_spec"),
+                row.spec("cpu_spec"),
+            )
+        )
+    return Workload.of(tasks, names, name=file.stem)
+
+
+def _rows(file: Path, required: tuple[str, ...], optional: tuple[str, ...]) -> Iterator[Row]:
+    """Lines of a CSV file with a header; blank lines are passed over, columns may come in any order.
+
+    A file without any text has no lines; whether that is a fault is the caller's to say.
+    """
+    try:
+        text = file.read_text(encoding="utf-8-sig")
+    except OSError as fault:
+        raise UserError(f"{file}: cannot be read ({fault.strerror}), expected a CSV file") from None
+    except UnicodeDecodeError as fault:
+        raise UserError(f"{file}: not UTF-8 text (byte {fault.start}), expected a CSV file") from None
+    reader = csv.reader(io.StringIO(text), strict=True)
+    try:
+        lines = ((reader.line_num, [cell.strip() for cell in cells]) for cells in reader)
+        filled = ((line, cells) for line, cells in lines if cells not in ([], [""]))
+        first, header = next(filled, (0, []))
+        if not header:
+            return
+        missing = [column for column in required if column not in header]
+        if missing:
+            raise UserError(f"{file}, line {first}: no column {missing[0]!r}, expected {','.join(required)}")
+        doubled = [column for column in (*required, *optional) if header.count(column) > 1]
+        if doubled:
+            raise UserError(f"{file}, line {first}: column {doubled[0]!r} appears twice, expected once")
+        for line, cells in filled:
+            if len(cells) != len(header):
+                raise UserError(f"{file}, line {line}: {len(cells)} cells, expected {len(header)}")
+            yield Row(file, line, dict(zip(header, cells, strict=True)))
+    except csv.Error as fault:
+        raise UserError(f"{file}, line {reader.line_num}: {fault}, expected CSV") from None

@@ -1,0 +1,87 @@
+"""The arrival run: tasks come one after another, each is placed or fails for good; a sample after every task."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from wattpack.engine.decide import NOWHERE, decide, failure_reason, pick
+from wattpack.engine.plan import Plan, new_plan
+from wattpack.engine.record import Run
+from wattpack.engine.scores import Scores, new_scores
+from wattpack.engine.state import COLUMNS, FAILED, State, arrive, new_state, place
+from wattpack.jit import kernel
+from wattpack.model.nodes import Datacenter
+from wattpack.model.policy import Mix, new_world
+from wattpack.model.power import PAPER, PowerProfile
+from wattpack.model.target import Target
+from wattpack.model.tasks import TaskClass, Workload
+
+
+@kernel
+def run_arrivals(
+    state: State, plan: Plan, scores: Scores, sequence: Any, luck: Any, node: Any, gpus: Any, reason: Any, series: Any
+) -> None:
+    """Place the tasks of `sequence` (classes) in order.
+
+    luck: float64[tasks, 2]. Filled per task: node int32 (NOWHERE if it failed), gpus int32 (bit set), reason uint8 (why
+    it failed), series int64[tasks, COLUMNS] (the totals after it).
+    """
+    for i in range(len(sequence)):
+        k = sequence[i]
+        arrive(state, plan, k)
+        n = decide(state, plan, scores, k, luck[i, 0])
+        node[i] = n
+        if n == NOWHERE:
+            state.totals[FAILED] += 1
+            reason[i] = failure_reason(scores, k)
+        else:
+            gpus[i] = pick(state, plan, scores, k, n, luck[i, 1])
+            place(state, plan, k, n, gpus[i])
+        for column in range(COLUMNS):
+            series[i, column] = state.totals[column]
+
+
+class Engine:
+    """A datacenter under one policy: its State, Plan and Scores, ready to take tasks of the given classes."""
+
+    def __init__(
+        self,
+        datacenter: Datacenter,
+        classes: tuple[TaskClass, ...],
+        mix: Mix,
+        target: Target,
+        profile: PowerProfile = PAPER,
+    ) -> None:
+        world = new_world(datacenter, target, profile)
+        self.datacenter, self.classes, self.mix = datacenter, classes, mix
+        self.plan = new_plan(mix, datacenter, target, profile, world)
+        self.state = new_state(datacenter, classes, world, self.plan, profile)
+        self.scores = new_scores(self.state, self.plan)
+
+    def run(self, workload: Workload, luck: np.ndarray) -> Run:
+        """Take the tasks of `workload`, whose classes must be the engine's, in order of arrival."""
+        run = Run.empty(self.datacenter, workload, self.state.totals[:COLUMNS])
+        if len(workload) > 0:
+            columns = (run.node, run.gpus, run.reason, run.series)
+            run_arrivals(self.state, self.plan, self.scores, workload.sequence, luck, *columns)
+        return run
+
+
+def draw_luck(workload: Workload, rng: np.random.Generator | None) -> np.ndarray:
+    """Two numbers in [0, 1) for each task, for policies that draw: the only chance in a run."""
+    return (rng or np.random.default_rng(0)).random((len(workload), 2))
+
+
+def simulate(
+    datacenter: Datacenter,
+    workload: Workload,
+    mix: Mix,
+    target: Target,
+    rng: np.random.Generator | None = None,
+    profile: PowerProfile = PAPER,
+) -> Run:
+    """One arrival run on an empty copy of `datacenter`, ties to the first node. `rng` feeds policies that draw."""
+    engine = Engine(datacenter, workload.classes, mix, target, profile)
+    return engine.run(workload, draw_luck(workload, rng))

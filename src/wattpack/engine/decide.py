@@ -1,0 +1,195 @@
+"""One decision: filter, score, normalise, combine, choose, pick. The simulator, the services and `explain` call this.
+
+Filter and score are in scores.py (kept until a node changes), the other steps here.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from wattpack.engine.buckets import choose_bucket, normalised
+from wattpack.engine.plan import Plan
+from wattpack.engine.scores import Scores, filter_and_score, score_component
+from wattpack.engine.state import State
+from wattpack.jit import step
+from wattpack.model.fit import NO_CPU, VERDICTS
+from wattpack.model.nodes import MAX_GPUS
+from wattpack.model.policy import Normalise, Pick
+from wattpack.model.power import GPU_MILLI
+
+NOWHERE = -1
+
+DRAW = int(Normalise.DRAW)
+PICK_OWN = int(Pick.OWN)
+PICK_TIGHTEST = int(Pick.TIGHTEST)
+
+
+@step
+def decide(state: State, plan: Plan, scores: Scores, k: int, luck: float) -> int:
+    """The node for a task of class `k`, or NOWHERE. `luck` in [0, 1) is used by policies that draw."""
+    filter_and_score(state, plan, scores, k)
+    asked = scores.asked[k]
+    if asked.feasible == 0:
+        return NOWHERE
+    if asked.feasible == 1:  # taken unscored
+        return first_feasible(scores.bucket[k])
+    if plan.bucketed and asked.overflow == 0:
+        return choose_bucket(plan.parts, scores, k)
+    combine(state, plan, scores, k, luck)
+    return choose(scores.bucket[k], scores.total)
+
+
+@step
+def first_feasible(bucket: Any) -> int:
+    n = 0
+    while bucket[n] < 0:
+        n += 1
+    return n
+
+
+@step
+def component_scores(state: State, plan: Plan, scores: Scores, k: int, c: int) -> None:
+    """Raw scores of component `c` for class `k` into `scores.raw`; of infeasible nodes they mean nothing."""
+    part = plan.parts[c]
+    raw = scores.raw
+    prices = scores.one[part.terms_at : part.terms_end]
+    plan.weigh[c](
+        state.tasks[k],
+        state.world,
+        plan.params[part.params_at : part.params_end],
+        state.memory[part.memory_at : part.memory_end],
+        prices,
+    )
+    for n in range(len(raw)):
+        raw[n] = prices[0] * scores.terms[k, part.terms_at, n]
+    for t in range(1, len(prices)):
+        for n in range(len(raw)):
+            raw[n] += prices[t] * scores.terms[k, part.terms_at + t, n]
+
+
+@step
+def combine(state: State, plan: Plan, scores: Scores, k: int, luck: float) -> None:
+    """Steps 3 and 4: scores.total[n] = sum over components of weight * normalised score."""
+    bucket = scores.bucket[k]
+    for n in range(len(bucket)):
+        scores.total[n] = 0.0
+    for c in range(len(plan.parts)):
+        component_scores(state, plan, scores, k, c)
+        normalise(plan.parts[c].normalise, bucket, scores.raw, scores.asked[k].feasible, luck)
+        for n in range(len(bucket)):
+            if bucket[n] >= 0:
+                scores.total[n] += plan.parts[c].weight * scores.raw[n]
+
+
+@step
+def normalise(how: int, bucket: Any, raw: Any, feasible: int, luck: float) -> None:
+    """Step 3 for one component, in place, over the feasible nodes."""
+    if how == DRAW:
+        draw(bucket, raw, feasible, luck)
+        return
+    low, high = np.inf, -np.inf
+    for n in range(len(bucket)):
+        if bucket[n] >= 0:
+            low = min(low, raw[n])
+            high = max(high, raw[n])
+    for n in range(len(bucket)):
+        if bucket[n] >= 0:
+            raw[n] = normalised(how, raw[n], low, high)
+
+
+@step
+def draw(bucket: Any, raw: Any, feasible: int, luck: float) -> None:
+    """100 for one feasible node drawn at random, 0 for the rest."""
+    drawn = int(luck * feasible)
+    for n in range(len(bucket)):
+        raw[n] = 0.0
+        if bucket[n] >= 0:
+            if drawn == 0:
+                raw[n] = 100.0
+            drawn -= 1
+
+
+@step
+def choose(bucket: Any, total: Any) -> int:
+    """Step 5: the feasible node with the largest total, the first of equals in node order."""
+    best = -np.inf
+    chosen = NOWHERE
+    for n in range(len(bucket)):
+        if bucket[n] >= 0 and total[n] > best:
+            best = total[n]
+            chosen = n
+    return chosen
+
+
+@step
+def pick(state: State, plan: Plan, scores: Scores, k: int, n: int, luck: float) -> int:
+    """Step 6: the GPUs of node `n` for a task of class `k`, as a bit set."""
+    node = state.nodes[n]
+    task = state.tasks[k]
+    if task.kind != 0:
+        return free_gpus(node, task.num_gpu)
+    how = plan.parts[plan.picker].pick
+    if how == PICK_OWN:
+        wish = score_component(state, plan, plan.picker, node, task, scores.one)
+        if 0 <= wish < MAX_GPUS and node.gpu_left[wish] >= task.gpu_milli:
+            return 1 << wish
+        how = PICK_TIGHTEST  # the policy has no wish of its own
+    if how == PICK_TIGHTEST:
+        return tightest_gpu(node, task.gpu_milli)
+    return drawn_gpu(node, task.gpu_milli, luck)
+
+
+@step
+def free_gpus(node: Any, wanted: int) -> int:
+    """The first wholly free GPUs by index."""
+    gpus = 0
+    taken = 0
+    for g in range(MAX_GPUS):
+        if taken < wanted and node.gpu_left[g] == GPU_MILLI:
+            gpus |= 1 << g
+            taken += 1
+    return gpus
+
+
+@step
+def tightest_gpu(node: Any, gpu_milli: int) -> int:
+    """The GPU with the least left that fits, first of equals."""
+    tightest = -1
+    for g in range(node.gpus):
+        left = node.gpu_left[g]
+        if left >= gpu_milli and (tightest < 0 or left < node.gpu_left[tightest]):
+            tightest = g
+    return 1 << tightest
+
+
+@step
+def drawn_gpu(node: Any, gpu_milli: int, luck: float) -> int:
+    """Any GPU that fits."""
+    fitting = 0
+    for g in range(node.gpus):
+        fitting += node.gpu_left[g] >= gpu_milli
+    drawn = int(luck * fitting)
+    for g in range(node.gpus):
+        if node.gpu_left[g] >= gpu_milli:
+            if drawn == 0:
+                return 1 << g
+            drawn -= 1
+    return 0
+
+
+@step
+def failure_reason(scores: Scores, k: int) -> int:
+    """Why a task of class `k` fits nowhere: of the nodes that have the GPUs for it, what most of them lack.
+
+    Where no node has them, the last condition that any node reached (GPU, CPU model, GPU model).
+    """
+    refused = scores.asked[k].refused
+    reason = NO_CPU
+    for verdict in range(NO_CPU, len(VERDICTS)):
+        if refused[verdict] > refused[reason]:
+            reason = verdict
+    while refused[reason] == 0 and reason > 1:
+        reason -= 1
+    return reason

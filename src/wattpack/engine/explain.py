@@ -1,0 +1,74 @@
+"""Why a task goes where it goes: the same six steps, with everything they look at written down."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wattpack.engine.arrivals import Engine
+from wattpack.engine.decide import NOWHERE, component_scores, decide, normalise, pick
+from wattpack.engine.plan import Plan
+from wattpack.engine.scores import Scores
+from wattpack.engine.state import State
+from wattpack.jit import kernel
+from wattpack.model.nodes import Datacenter
+from wattpack.model.policy import Mix
+
+
+@kernel
+def explain_decision(state: State, plan: Plan, scores: Scores, k: int, luck: Any, raw: Any, normal: Any) -> int:
+    """Decide for class `k` and fill raw and normal, float64[components, nodes]. Returns the node, changes nothing."""
+    chosen = decide(state, plan, scores, k, luck[0])
+    for c in range(len(plan.parts)):
+        component_scores(state, plan, scores, k, c)
+        for n in range(len(state.nodes)):
+            raw[c, n] = scores.raw[n]
+        normalise(plan.parts[c].normalise, scores.bucket[k], scores.raw, scores.asked[k].feasible, luck[0])
+        for n in range(len(state.nodes)):
+            normal[c, n] = scores.raw[n]
+    return chosen
+
+
+@kernel
+def explain_pick(state: State, plan: Plan, scores: Scores, k: int, n: int, luck: Any) -> int:
+    return pick(state, plan, scores, k, n, luck[1])
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """One decision, node by node in node order. Scores of nodes that do not fit are NaN."""
+
+    datacenter: Datacenter
+    mix: Mix
+    verdict: NDArray[np.int64]  # of model/fit.py, 0 fits
+    raw: NDArray[np.float64]  # [components, nodes]
+    normalised: NDArray[np.float64]
+    weighted: NDArray[np.float64]
+    total: NDArray[np.float64]  # [nodes]
+    node: int  # the choice, -1: fits nowhere
+    gpus: int  # bit set
+
+    @property
+    def order(self) -> NDArray[np.int64]:
+        """Nodes that fit, best first (ties in node order), then the others in node order."""
+        fits = self.verdict == 0
+        return np.lexsort((np.arange(len(fits)), np.where(fits, -self.total, np.inf)))
+
+
+def explain(engine: Engine, k: int, luck: NDArray[np.float64]) -> Explanation:
+    """The decision that `engine` would make now for class `k`; the state stays as it is."""
+    components, nodes = len(engine.mix.components), len(engine.datacenter)
+    raw, normal = np.full((components, nodes), np.nan), np.full((components, nodes), np.nan)
+    chosen = int(explain_decision(engine.state, engine.plan, engine.scores, k, luck, raw, normal))
+    gpus = int(explain_pick(engine.state, engine.plan, engine.scores, k, chosen, luck)) if chosen != NOWHERE else 0
+    bucket = engine.scores.bucket[k].astype(np.int64)
+    verdict = np.where(bucket >= 0, 0, -bucket)
+    raw[:, verdict > 0] = np.nan
+    normal[:, verdict > 0] = np.nan
+    weighted = normal * np.array([[component.weight] for component in engine.mix.components])
+    return Explanation(
+        engine.datacenter, engine.mix, verdict, raw, normal, weighted, weighted.sum(axis=0), chosen, gpus
+    )

@@ -1,0 +1,85 @@
+"""A policy expression made ready for kernels: function pointers, weights, parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wattpack.jit import pointer
+from wattpack.model.nodes import NODE, Datacenter
+from wattpack.model.policy import Mix, Normalise, World
+from wattpack.model.power import PowerProfile
+from wattpack.model.target import Target
+from wattpack.model.tasks import TASK
+
+POINTERS = 8  # length of the tuples of function pointers: fixed, or every length would be a new compile
+
+# One component of a mix; it owns terms[terms_at:terms_end], and so on.
+PART = np.dtype(
+    [
+        ("weight", np.int64),  # thousandths
+        ("normalise", np.int64),
+        ("pick", np.int64),
+        ("terms_at", np.int64),
+        ("terms_end", np.int64),
+        ("params_at", np.int64),
+        ("params_end", np.int64),
+        ("memory_at", np.int64),
+        ("memory_end", np.int64),
+    ],
+    align=True,
+)
+
+
+class Plan(NamedTuple):
+    """Fixed for a run. Few arrays on purpose: each one costs a reference count at every kernel call."""
+
+    score: tuple[Callable[..., int], ...]
+    weigh: tuple[Callable[..., None], ...]
+    remember: tuple[Callable[..., None], ...]
+    parts: Any  # PART records, one a component
+    params: NDArray[np.float64]
+    picker: int  # the component whose GPU picker is used
+    remembers: bool  # whether any component keeps a memory
+    bucketed: bool  # whether nodes of equal scores are interchangeable but for their order: see buckets.py
+
+
+def new_plan(mix: Mix, datacenter: Datacenter, target: Target, profile: PowerProfile, world: World) -> Plan:
+    """Compile the policies of `mix` (from the disk cache where they are known) and work out their parameters."""
+    policies = [component.policy for component in mix.components]
+    params = [np.asarray(policy.prepare(datacenter, target, profile), dtype=np.float64) for policy in policies]
+    parts = np.zeros(len(policies), dtype=PART).view(np.recarray)
+    parts.weight = [component.weight for component in mix.components]
+    parts.normalise = [policy.normalise for policy in policies]
+    parts.pick = [policy.pick for policy in policies]
+    parts.terms_at, parts.terms_end = _slices([policy.terms for policy in policies])
+    parts.params_at, parts.params_end = _slices([len(values) for values in params])
+    parts.memory_at, parts.memory_end = _slices([policy.memory_size for policy in policies])
+
+    floats = np.zeros(1)
+    node, task = np.zeros(1, NODE).view(np.recarray)[0], np.zeros(1, TASK).view(np.recarray)[0]
+    score_example = (node, task, world, floats, floats, floats)
+    weigh_example = (task, world, floats, floats, floats)
+    remember_example = (0, node, task, world, floats, floats)
+    return Plan(
+        score=_padded([pointer(policy.score, int, score_example) for policy in policies]),
+        weigh=_padded([pointer(policy.weigh, None, weigh_example) for policy in policies]),
+        remember=_padded([pointer(policy.remember, None, remember_example) for policy in policies]),
+        parts=parts,
+        params=np.concatenate([*params, np.zeros(1)]),
+        picker=mix.picker,
+        remembers=any(policy.memory_size > 0 for policy in policies),
+        bucketed=all(policy.terms == 1 and policy.normalise != Normalise.DRAW for policy in policies),
+    )
+
+
+def _padded(pointers: list[Any]) -> tuple[Any, ...]:
+    return tuple(pointers + [pointers[0]] * (POINTERS - len(pointers)))
+
+
+def _slices(sizes: list[int]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    ends = np.cumsum(sizes).astype(np.int64)
+    return ends - np.array(sizes, dtype=np.int64), ends

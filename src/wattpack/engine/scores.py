@@ -1,0 +1,132 @@
+"""What filter and score said of each (class, node) pair, kept until the node changes.
+
+A node's verdict and scores for a class of tasks depend on that node alone, so when a task of the class arrives only
+the nodes that changed since the class was last asked for are looked at again (the ring `State.changed` names them).
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wattpack.engine.buckets import BLOCK, BUCKETS, find_bucket, join, leave
+from wattpack.engine.plan import Plan
+from wattpack.engine.state import CHANGES, State
+from wattpack.jit import inner
+from wattpack.model.fit import FITS, VERDICTS, fits
+
+# One class of tasks.
+ASKED = np.dtype(
+    [
+        ("seen", np.int64),  # number of the last change taken in, -1: never asked for
+        ("buckets", np.int64),  # buckets in use, empty ones between them included
+        ("overflow", np.int64),  # 1: too many distinct scores for buckets
+        ("feasible", np.int64),  # nodes that fit
+        ("refused", np.int64, (len(VERDICTS),)),  # nodes by verdict
+    ],
+    align=True,
+)
+
+
+class Scores(NamedTuple):
+    """Tables by class and node, and scratch that one decision fills and reads."""
+
+    asked: Any  # ASKED records, one a class
+    bucket: NDArray[np.int16]  # [classes, nodes] bucket of a node that fits (>= 0), or minus its verdict
+    terms: NDArray[np.float64]  # [classes, terms, nodes] meaningless where the node does not fit
+    key: NDArray[np.float64]  # [classes, BUCKETS, terms] the scores of a bucket's nodes
+    size: NDArray[np.int32]  # [classes, BUCKETS] nodes in a bucket
+    first: NDArray[np.int32]  # [classes, BUCKETS] no node of the bucket stands before this block
+    members: NDArray[np.uint8]  # [classes, BUCKETS, blocks] nodes of the bucket in each block of BLOCK nodes
+    like: NDArray[np.int64]  # [types] scratch: an empty node of the type that has been scored
+    raw: NDArray[np.float64]  # [nodes] scratch
+    total: NDArray[np.float64]  # [nodes, or BUCKETS if more] scratch
+    one: NDArray[np.float64]  # [terms] scratch: terms of one node, prices of one decision
+
+
+def new_scores(state: State, plan: Plan) -> Scores:
+    classes, nodes, terms = len(state.tasks), len(state.nodes), int(plan.parts.terms_end[-1])
+    buckets = BUCKETS if plan.bucketed else 1
+    asked = np.zeros(classes, dtype=ASKED).view(np.recarray)
+    asked.seen = -1
+    return Scores(
+        asked=asked,
+        bucket=np.zeros((classes, nodes), dtype=np.int16),
+        terms=np.zeros((classes, terms, nodes)),
+        key=np.zeros((classes, buckets, terms)),
+        size=np.zeros((classes, buckets), dtype=np.int32),
+        first=np.zeros((classes, buckets), dtype=np.int32),
+        members=np.zeros((classes, buckets, nodes // BLOCK + 1), dtype=np.uint8),
+        like=np.zeros(int(state.nodes.type.max()) + 1, dtype=np.int64),
+        raw=np.zeros(nodes),
+        total=np.zeros(max(nodes, BUCKETS)),
+        one=np.zeros(terms),
+    )
+
+
+@inner
+def filter_and_score(state: State, plan: Plan, scores: Scores, k: int) -> None:
+    """Steps 1 and 2: bring class `k` up to date."""
+    asked = scores.asked[k]
+    seen = asked.seen
+    first_time = seen < 0
+    # Every node, where the class is new or the ring has forgotten some of the changes.
+    everything = first_time or state.totals[CHANGES] - seen > len(state.changed)
+    candidates = len(state.nodes) if everything else state.totals[CHANGES] - seen
+    if first_time:
+        for t in range(len(scores.like)):
+            scores.like[t] = -1
+    for i in range(candidates):
+        n = i if everything else state.changed[(seen + i) % len(state.changed)]
+        node = state.nodes[n]
+        if not first_time and (node.changed_at <= seen if everything else node.changed_at != seen + i + 1):
+            continue  # has not changed, or changes once more further on
+        like = scores.like[node.type] if first_time and node.tasks == 0 else -1
+        if like >= 0:  # empty nodes of one type are equal
+            for t in range(len(scores.one)):
+                scores.terms[k, t, n] = scores.terms[k, t, like]
+            bucket = int(scores.bucket[k, like])
+        else:
+            bucket = verdict_and_bucket(state, plan, scores, k, n)
+        if first_time:
+            scores.like[node.type] = n if node.tasks == 0 else scores.like[node.type]
+        elif bucket == scores.bucket[k, n]:
+            continue
+        else:
+            leave(scores, k, n)
+        scores.bucket[k, n] = bucket
+        join(scores, k, n)
+    asked.seen = state.totals[CHANGES]
+
+
+@inner
+def verdict_and_bucket(state: State, plan: Plan, scores: Scores, k: int, n: int) -> int:
+    """Filter node `n`, and where it fits score it into `scores.terms`. Returns its bucket, or minus the verdict."""
+    node = state.nodes[n]
+    task = state.tasks[k]
+    verdict = fits(node, task)
+    if verdict != FITS:
+        return -verdict
+    for c in range(len(plan.parts)):
+        score_component(state, plan, c, node, task, scores.one)
+    for t in range(len(scores.one)):
+        scores.terms[k, t, n] = scores.one[t]
+    if not plan.bucketed:
+        return 0
+    return find_bucket(scores, k, scores.bucket[k, n])
+
+
+@inner
+def score_component(state: State, plan: Plan, c: int, node: Any, task: Any, terms: Any) -> int:
+    """Ask component `c` about one node: fills its part of `terms`, returns the GPU it would use."""
+    part = plan.parts[c]
+    return plan.score[c](
+        node,
+        task,
+        state.world,
+        plan.params[part.params_at : part.params_end],
+        state.memory[part.memory_at : part.memory_end],
+        terms[part.terms_at : part.terms_end],
+    )

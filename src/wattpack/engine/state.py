@@ -1,0 +1,159 @@
+"""The one State of a run, and its two changes: `place` and `release`, exact inverses of each other."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wattpack.engine.plan import Plan
+from wattpack.jit import inner, kernel, step
+from wattpack.model.fragmentation import node_sums
+from wattpack.model.nodes import MAX_GPUS, Datacenter
+from wattpack.model.policy import AFTER_CHANGE, ARRIVAL, BEFORE_CHANGE, DEPARTURE, World
+from wattpack.model.power import GPU_MILLI, PowerProfile, cpu_power_mw, gpu_power_mw
+from wattpack.model.tasks import TaskClass, task_records
+
+# Columns of `State.totals` and of a recorded series, all integers.
+REQUESTED = 0  # milli-GPU of the tasks that arrived
+ALLOCATED = 1  # milli-GPU of the tasks that are placed
+FAILED = 2  # tasks that fitted nowhere
+CPU_POWER = 3  # milliwatts
+GPU_POWER = 4  # milliwatts
+FRAGMENTATION = 5  # six columns from here: by reason, millionths of a milli-GPU
+COLUMNS = FRAGMENTATION + 6
+CHANGES = COLUMNS  # one more in `State.totals`: number of changes of nodes so far
+
+MICRO = 1_000_000
+
+
+class State(NamedTuple):
+    """Everything that changes during a run. Arrays only, so that kernels change it in place."""
+
+    nodes: Any  # NODE records, in node order
+    tasks: Any  # TASK records: the classes of the workload
+    world: World
+    totals: NDArray[np.int64]  # [COLUMNS + 1]
+    memory: NDArray[np.float64]  # the policies' memory, one slice a component
+    changed: NDArray[np.int32]  # ring: node of the latest changes, change c at c % len
+
+
+def new_state(
+    datacenter: Datacenter, classes: tuple[TaskClass, ...], world: World, plan: Plan, profile: PowerProfile
+) -> State:
+    """The empty datacenter."""
+    state = State(
+        nodes=datacenter.records(profile),
+        tasks=task_records(classes, datacenter, profile.default_cpu),
+        world=world,
+        totals=np.zeros(COLUMNS + 1, dtype=np.int64),
+        memory=np.zeros(max(1, int(plan.parts.memory_end[-1]))),
+        changed=np.zeros(max(1024, 4 * len(datacenter)), dtype=np.int32),
+    )
+    settle_all(state, plan, np.full(int(state.nodes.type.max()) + 1, -1, dtype=np.int64))
+    return state
+
+
+@kernel
+def settle_all(state: State, plan: Plan, first_of_type: Any) -> None:
+    """Power and fragmentation of the empty nodes, worked out once a type, and the totals over them."""
+    for n in range(len(state.nodes)):
+        node = state.nodes[n]
+        first = first_of_type[node.type]
+        if first < 0:
+            first_of_type[node.type] = n
+            settle(node, state.world)
+        else:
+            like = state.nodes[first]
+            node.cpu_power_mw = like.cpu_power_mw
+            node.gpu_power_mw = like.gpu_power_mw
+            node.fragmentation = like.fragmentation
+            for reason in range(6):
+                node.fragmentation_micro[reason] = like.fragmentation_micro[reason]
+        count(state.totals, node, 1)
+        if plan.remembers and len(state.tasks) > 0:
+            remember(state, plan, AFTER_CHANGE, node, state.tasks[0])
+
+
+@inner
+def settle(node: Any, world: World) -> None:
+    """Recompute what follows from what is left on the node: power and fragmentation."""
+    node.cpu_power_mw = cpu_power_mw(node, node.cpu_left)
+    node.gpu_power_mw = gpu_power_mw(node, world.gpu_draw_mw)
+    sums = node_sums(node, world)
+    node.fragmentation = sums[0] + sums[1] + sums[2] + sums[3] + sums[4] + sums[5]
+    for reason in range(6):
+        node.fragmentation_micro[reason] = int(np.rint(sums[reason] * MICRO))
+
+
+@inner
+def count(totals: Any, node: Any, sign: int) -> None:
+    """Add (1) or take away (-1) the node's share of the totals."""
+    totals[CPU_POWER] += sign * node.cpu_power_mw
+    totals[GPU_POWER] += sign * node.gpu_power_mw
+    for reason in range(6):
+        totals[FRAGMENTATION + reason] += sign * node.fragmentation_micro[reason]
+
+
+@step
+def remember(state: State, plan: Plan, event: int, node: Any, task: Any) -> None:
+    """Tell every component that keeps a memory."""
+    for c in range(len(plan.parts)):
+        part = plan.parts[c]
+        if part.memory_end > part.memory_at:
+            params = plan.params[part.params_at : part.params_end]
+            memory = state.memory[part.memory_at : part.memory_end]
+            plan.remember[c](event, node, task, state.world, params, memory)
+
+
+@step
+def change(state: State, plan: Plan, k: int, n: int, gpus: int, sign: int) -> None:
+    """Take (1) the resources of class `k` from node `n`, or give them back (-1). `gpus`: bit g for GPU g."""
+    node = state.nodes[n]
+    task = state.tasks[k]
+    if plan.remembers:
+        remember(state, plan, BEFORE_CHANGE, node, task)
+    count(state.totals, node, -1)
+    node.cpu_left -= sign * task.cpu_milli
+    node.memory_left -= sign * task.memory_mib
+    node.tasks += sign
+    if task.kind >= 0:
+        node.kinds[task.kind] += sign
+    for g in range(MAX_GPUS):
+        if (gpus >> g) & 1:
+            before = node.gpu_left[g]
+            after = before - sign * task.gpu_milli
+            node.gpu_left[g] = after
+            node.gpu_total -= sign * task.gpu_milli
+            node.gpu_free += int(after == GPU_MILLI) - int(before == GPU_MILLI)
+    settle(node, state.world)
+    count(state.totals, node, 1)
+    state.totals[ALLOCATED] += sign * task.gpu_request
+    if plan.remembers:
+        remember(state, plan, AFTER_CHANGE, node, task)
+    state.changed[state.totals[CHANGES] % len(state.changed)] = n
+    state.totals[CHANGES] += 1
+    node.changed_at = state.totals[CHANGES]
+
+
+@step
+def arrive(state: State, plan: Plan, k: int) -> None:
+    """A task of class `k` has come; whether it is placed is not known yet."""
+    state.totals[REQUESTED] += state.tasks[k].gpu_request
+    if plan.remembers:
+        remember(state, plan, ARRIVAL, state.nodes[0], state.tasks[k])
+
+
+@step
+def place(state: State, plan: Plan, k: int, n: int, gpus: int) -> None:
+    """Put a task of class `k` on node `n` and the GPUs of the bit set `gpus`."""
+    change(state, plan, k, n, gpus, 1)
+
+
+@step
+def release(state: State, plan: Plan, k: int, n: int, gpus: int) -> None:
+    """Take a task of class `k` off node `n` again: every integer is what it was before `place`."""
+    change(state, plan, k, n, gpus, -1)
+    if plan.remembers:
+        remember(state, plan, DEPARTURE, state.nodes[n], state.tasks[k])

@@ -1,0 +1,81 @@
+"""Curves of one policy on one trace: what the runs of all seeds measured, read at a grid of loads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wattpack.engine.record import Run, grar
+from wattpack.engine.state import ALLOCATED, CPU_POWER, FAILED, FRAGMENTATION, GPU_POWER, MICRO, REQUESTED
+from wattpack.model.fragmentation import REASONS
+
+STEP = 0.005
+LOADS = np.round(np.arange(261) * STEP, 3)  # 0, 0.005, ..., 1.3: GPU requested / GPU of the datacenter
+
+# What a curve holds at every load. `allocated` is GPU allocated / GPU of the datacenter.
+FRAGMENTATION_COLUMNS = tuple(f"fragmentation_{reason}_milli" for reason in REASONS)
+COLUMNS = ("eopc_w", "cpu_w", "gpu_w", "grar", "allocated", "failed", "fragmentation_milli", *FRAGMENTATION_COLUMNS)
+
+
+def read_at_loads(run: Run) -> dict[str, NDArray[np.float64]]:
+    """The state at each of LOADS: after the last task that arrived at or below that load."""
+    capacity = max(1, run.datacenter.gpu_milli)
+    limits = np.floor(LOADS * capacity + 0.5)
+    after = np.searchsorted(run.requested_milli, limits, side="right")  # tasks that arrived by then
+    rows = np.vstack([run.start[None, :], run.series])[after]
+    cpu_w, gpu_w = rows[:, CPU_POWER] / 1000, rows[:, GPU_POWER] / 1000
+    columns = {
+        "eopc_w": cpu_w + gpu_w,
+        "cpu_w": cpu_w,
+        "gpu_w": gpu_w,
+        "grar": grar(rows),
+        "allocated": rows[:, ALLOCATED] / capacity,
+        "failed": rows[:, FAILED].astype(np.float64),
+        "fragmentation_milli": rows[:, FRAGMENTATION:].sum(axis=1) / MICRO,
+    }
+    columns.update({name: rows[:, FRAGMENTATION + i] / MICRO for i, name in enumerate(FRAGMENTATION_COLUMNS)})
+    # Loads that the workload did not reach have no reading.
+    unreached = limits >= (run.requested_milli[-1] if len(run) else 0) + capacity * STEP * 2
+    for values in columns.values():
+        values[unreached] = np.nan
+    return columns
+
+
+@dataclass(frozen=True)
+class Curves:
+    """`values[column]` is float64[seeds, loads]; NaN where a run did not reach the load."""
+
+    trace: str
+    policy: str
+    seeds: tuple[int, ...]
+    values: dict[str, NDArray[np.float64]]
+
+    def mean(self, column: str) -> NDArray[np.float64]:
+        """Mean over the seeds at each load."""
+        return self.values[column].mean(axis=0)
+
+    def spread(self, column: str) -> NDArray[np.float64]:
+        """Standard deviation over the seeds at each load (0 for one seed)."""
+        ddof = 1 if len(self.seeds) > 1 else 0
+        return self.values[column].std(axis=0, ddof=ddof)
+
+    def saving(self, baseline: Curves) -> NDArray[np.float64]:
+        """1 - EOPC / EOPC of the baseline, of the means over the seeds, as a fraction."""
+        return 1 - self.mean("eopc_w") / baseline.mean("eopc_w")
+
+    def saving_by_seed(self, baseline: Curves) -> NDArray[np.float64]:
+        """The saving seed by seed, float64[seeds, loads], over the seeds that both have."""
+        common = [seed for seed in self.seeds if seed in baseline.seeds]
+        own = self.values["eopc_w"][[self.seeds.index(seed) for seed in common]]
+        other = baseline.values["eopc_w"][[baseline.seeds.index(seed) for seed in common]]
+        return 1 - own / other
+
+
+def at(load: float) -> int:
+    """Index of `load` in LOADS."""
+    return round(load / STEP)
+
+
+__all__ = ["COLUMNS", "FRAGMENTATION_COLUMNS", "LOADS", "REQUESTED", "STEP", "Curves", "at", "read_at_loads"]

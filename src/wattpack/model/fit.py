@@ -1,0 +1,63 @@
+"""Filter: whether a task fits a node, and if not, the first condition that fails."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from wattpack.jit import kernel
+from wattpack.model.power import GPU_MILLI
+
+MAX_TASKS = 1001  # tasks a node may hold
+
+# Verdicts, in the order in which conditions are tested. A failed task's reason is the highest verdict over all nodes:
+# the condition at which the last candidates dropped out.
+FITS = 0
+NO_MODEL = 1
+NO_CPU_MODEL = 2
+NO_GPU = 3
+NO_CPU = 4
+NO_MEMORY = 5
+NO_SLOT = 6
+VERDICTS = ("fits", "gpu_model", "cpu_model", "gpu", "cpu", "memory", "task_limit")
+VERDICT_WORDS = (
+    "fits",
+    "GPU model not allowed by the task",
+    "CPU model not allowed by the task",
+    "not enough free GPU",
+    "not enough free CPU",
+    "not enough free memory",
+    f"holds {MAX_TASKS} tasks already",
+)
+
+
+@kernel
+def allows(models: int, model: int) -> bool:
+    """Whether the set of models (bits) holds `model`."""
+    return (models >> model) & 1 == 1
+
+
+@kernel
+def fits(node: Any, task: Any) -> int:
+    """`FITS`, or the first of Cond. 5, 4, 3, 1, 2 and the task limit that fails."""
+    if not allows(task.gpu_models, node.model):
+        return NO_MODEL
+    if not allows(task.cpu_models, node.cpu_model):
+        return NO_CPU_MODEL
+    if task.num_gpu > 0:
+        if task.gpu_milli == GPU_MILLI:
+            if node.gpu_free < task.num_gpu:
+                return NO_GPU
+        else:
+            room = 0
+            for g in range(node.gpus):
+                if node.gpu_left[g] >= task.gpu_milli:
+                    room += 1
+            if room < task.num_gpu:
+                return NO_GPU
+    if node.cpu_left < task.cpu_milli:
+        return NO_CPU
+    if node.memory_left < task.memory_mib:
+        return NO_MEMORY
+    if node.tasks >= MAX_TASKS:
+        return NO_SLOT
+    return FITS

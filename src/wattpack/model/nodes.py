@@ -1,0 +1,142 @@
+"""A datacenter as columns of integers, and `NODE`: one node's record as kernels and policies see it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from wattpack.errors import UserError
+from wattpack.model.power import GPU_MILLI, PAPER, VCPU_MILLI_PER_CORE, PowerProfile
+
+MAX_GPUS = 16  # GPUs a node may have: a fixed width keeps one compiled engine for all datacenters
+KINDS = MAX_GPUS + 1  # kinds of GPU tasks on a node: 0 = sharing, s = s whole GPUs
+
+NODE = np.dtype(
+    [
+        # what the node is
+        ("cpu_milli", np.int64),
+        ("memory_mib", np.int64),
+        ("gpus", np.int64),  # count
+        ("model", np.int64),  # index into Datacenter.models
+        ("cpu_model", np.int64),  # index into Datacenter.cpu_models
+        ("type", np.int64),  # nodes of equal type are equal when empty
+        ("cores", np.int64),  # physical
+        ("sockets", np.int64),
+        ("socket_cores", np.int64),
+        ("socket_idle_mw", np.int64),
+        ("socket_max_mw", np.int64),
+        # what is left of it
+        ("cpu_left", np.int64),
+        ("memory_left", np.int64),
+        ("gpu_left", np.int32, (MAX_GPUS,)),  # milli per GPU; 0 beyond `gpus`
+        ("gpu_total", np.int64),  # sum of gpu_left
+        ("gpu_free", np.int64),  # GPUs with all 1000 milli left
+        # what is on it, and what follows from that
+        ("tasks", np.int64),
+        ("kinds", np.int16, (KINDS,)),  # GPU tasks by kind
+        ("cpu_power_mw", np.int64),
+        ("gpu_power_mw", np.int64),
+        ("fragmentation", np.float64),  # F_n(M), milli-GPU, bit-exact
+        ("fragmentation_micro", np.int64, (6,)),  # by reason, in millionths of a milli-GPU: exact running sums
+        ("changed_at", np.int64),  # number of the latest change of this node, 0 for none
+    ],
+    align=True,
+)
+
+
+@dataclass(frozen=True)
+class Datacenter:
+    """Nodes as read-only columns. The order of the nodes is the node order of a run: ties go to the first."""
+
+    names: tuple[str, ...]
+    cpu_milli: NDArray[np.int64]
+    memory_mib: NDArray[np.int64]
+    gpus: NDArray[np.int64]
+    model: NDArray[np.int64]
+    models: tuple[str, ...]
+    cpu_model: NDArray[np.int64]
+    cpu_models: tuple[str, ...]
+    name: str = "datacenter"
+
+    @classmethod
+    def of(
+        cls,
+        names: Sequence[str],
+        cpu_milli: ArrayLike,
+        memory_mib: ArrayLike,
+        gpus: ArrayLike,
+        model: Sequence[str],
+        cpu_model: Sequence[str] | None = None,
+        name: str = "datacenter",
+    ) -> Datacenter:
+        """Build from plain sequences; `model` and `cpu_model` are texts, `""` for no GPU and for the default CPU."""
+        counts = np.asarray(gpus, dtype=np.int64)
+        if len(names) == 0:
+            raise UserError(f"{name}: no nodes, expected at least one")
+        if counts.max() > MAX_GPUS:
+            raise UserError(f"{name}: a node has {counts.max()} GPUs, expected at most {MAX_GPUS}")
+        # A node without GPUs has no model, whatever its file says.
+        texts = ["" if count == 0 else text for text, count in zip(model, counts.tolist(), strict=True)]
+        models, model_index = _indexed(texts)
+        cpu_models, cpu_index = _indexed(list(cpu_model) if cpu_model is not None else [""] * len(names))
+        columns = (np.asarray(cpu_milli, np.int64), np.asarray(memory_mib, np.int64), counts, model_index, cpu_index)
+        for column in columns:
+            column.flags.writeable = False
+        cpu, memory, counts, model_index, cpu_index = columns
+        return cls(tuple(names), cpu, memory, counts, model_index, models, cpu_index, cpu_models, name)
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    @property
+    def gpu_milli(self) -> int:
+        """GPU capacity in milli-GPU."""
+        return int(self.gpus.sum()) * GPU_MILLI
+
+    def ordered(self, order: NDArray[np.int64]) -> Datacenter:
+        """The same nodes in another node order."""
+        picked = [self.names[i] for i in order.tolist()]
+        return Datacenter(
+            tuple(picked),
+            self.cpu_milli[order],
+            self.memory_mib[order],
+            self.gpus[order],
+            self.model[order],
+            self.models,
+            self.cpu_model[order],
+            self.cpu_models,
+            self.name,
+        )
+
+    def types(self) -> NDArray[np.int64]:
+        """Type number of every node: equal columns, equal number."""
+        columns = np.stack([self.cpu_milli, self.memory_mib, self.gpus, self.model, self.cpu_model], axis=1)
+        _, inverse = np.unique(columns, axis=0, return_inverse=True)
+        return inverse.reshape(-1).astype(np.int64)
+
+    def records(self, profile: PowerProfile = PAPER) -> np.recarray:
+        """The nodes as empty `NODE` records; fragmentation is filled by the engine, which knows the target."""
+        nodes = np.zeros(len(self), dtype=NODE)
+        nodes["cpu_milli"] = nodes["cpu_left"] = self.cpu_milli
+        nodes["memory_mib"] = nodes["memory_left"] = self.memory_mib
+        nodes["gpus"] = nodes["gpu_free"] = self.gpus
+        nodes["model"], nodes["cpu_model"], nodes["type"] = self.model, self.cpu_model, self.types()
+        nodes["gpu_left"] = np.where(np.arange(MAX_GPUS)[None, :] < self.gpus[:, None], GPU_MILLI, 0)
+        nodes["gpu_total"] = self.gpus * GPU_MILLI
+        cpus = [profile.cpu(model) for model in self.cpu_models]
+        nodes["socket_cores"] = np.array([cpu.cores for cpu in cpus])[self.cpu_model]
+        nodes["cores"] = -(-self.cpu_milli // VCPU_MILLI_PER_CORE)
+        nodes["sockets"] = -(-nodes["cores"] // nodes["socket_cores"])
+        nodes["socket_idle_mw"] = np.array([round(cpu.idle_w * 1000) for cpu in cpus])[self.cpu_model]
+        nodes["socket_max_mw"] = np.array([round(cpu.max_w * 1000) for cpu in cpus])[self.cpu_model]
+        return nodes.view(np.recarray)
+
+
+def _indexed(texts: list[str]) -> tuple[tuple[str, ...], NDArray[np.int64]]:
+    """Distinct texts in order of first appearance, and the index of each text among them."""
+    places: dict[str, int] = {}
+    index = np.array([places.setdefault(text, len(places)) for text in texts], dtype=np.int64)
+    return tuple(places), index

@@ -1,0 +1,127 @@
+"""THE CONTRACT of a policy. Both rooms that meet here know this page and not each other: policies and engine.
+
+A policy says how good a node is for a task. Higher is better, always. Infeasible nodes are never scored.
+
+    score(node, task, world, params, memory, terms) -> gpu
+        Writes the score of placing `task` on `node` into terms[0] and returns the GPU it would use, for a sharing task
+        (`ANY_GPU` where the policy has no wish of its own; ignored for other tasks). It may read
+            node    one `NODE` record (model/nodes.py): cpu_left, gpu_left[g], gpu_total, gpu_free, gpu_power_mw, ...
+            task    one `TASK` record (model/tasks.py): cpu_milli, num_gpu, gpu_milli, gpu_request, kind, ...
+            world   what is fixed for a run: target workload and power tables (`World` below)
+            params  float64[], made once per run by `prepare`
+        and nothing else: the engine calls it again only when the node has changed.
+
+A policy whose weights depend on the whole datacenter has more terms than one and sets their prices at each decision:
+
+    weigh(task, world, params, memory, prices)
+        Fills prices[0..terms): the score of a node is then sum(prices[t] * terms[t]). It may read `memory`.
+    remember(event, node, task, world, params, memory)
+        Keeps `memory` (float64[memory_size], part of the State) up to date. `event` is ARRIVAL (of a task, placed or
+        not), DEPARTURE, BEFORE_CHANGE and AFTER_CHANGE (a node, around each place and release; also AFTER_CHANGE
+        once per node when a run starts). Whole numbers below 2**53 stay exact.
+
+All three are kernels (plain loops; `wattpack.jit.kernel` compiles them).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wattpack.jit import kernel
+from wattpack.model.fragmentation import SIZE, SIZE_ROWS
+from wattpack.model.nodes import Datacenter
+from wattpack.model.power import PowerProfile, draw_table_mw
+from wattpack.model.target import Target
+
+ANY_GPU = -1
+
+ARRIVAL = 0
+DEPARTURE = 1
+BEFORE_CHANGE = 2
+AFTER_CHANGE = 3
+
+
+class Normalise(IntEnum):
+    """What happens to the scores of the feasible nodes of one decision before they are weighted."""
+
+    NONE = 0  # the policy scores 0..100 by itself, or is real-valued
+    MIN_MAX_100 = 1  # (s - min) * 100 // (max - min); all equal: 100
+    MIN_MAX_0 = 2  # the same; all equal: 0
+    DRAW = 3  # 100 for one node drawn at random, 0 for the rest
+
+
+class Pick(IntEnum):
+    """Which GPU of the chosen node a sharing task gets."""
+
+    OWN = 0  # the one `score` returned
+    TIGHTEST = 1  # least left that fits, first of equals
+    RANDOM = 2  # any that fits
+
+
+class World(NamedTuple):
+    """What kernels read besides node and task. Fixed for a run, but for the scratch."""
+
+    target: Any  # TARGET records: M
+    gpu_draw_mw: NDArray[np.int64]  # [models, 1001] milliwatts by milli-GPU in use
+    sizes: NDArray[np.int64]  # [SIZE_ROWS, distinct gpu_milli of M]; all rows but the first are scratch
+
+
+def new_world(datacenter: Datacenter, target: Target, profile: PowerProfile) -> World:
+    """A world of its own for each run: the scratch is not shared between threads."""
+    distinct = target.sizes()
+    sizes = np.zeros((SIZE_ROWS, len(distinct)), dtype=np.int64)
+    sizes[SIZE] = distinct
+    return World(target.records(datacenter.models), draw_table_mw(datacenter.models, profile), sizes)
+
+
+def no_params(datacenter: Datacenter, target: Target, profile: PowerProfile) -> NDArray[np.float64]:
+    return np.zeros(0)
+
+
+@kernel
+def fixed_price(task: Any, world: Any, params: Any, memory: Any, prices: Any) -> None:
+    """The price of a score with one term."""
+    prices[0] = 1.0
+
+
+@kernel
+def no_memory(event: int, node: Any, task: Any, world: Any, params: Any, memory: Any) -> None:
+    """A policy that remembers nothing."""
+
+
+@dataclass(frozen=True)
+class Policy:
+    """One policy of the registry: what it is called, how it scores, and the few choices the contract leaves."""
+
+    name: str
+    summary: str  # one line for `wattpack policies`
+    score: Callable[..., int]
+    normalise: Normalise = Normalise.NONE
+    pick: Pick = Pick.OWN
+    terms: int = 1
+    weigh: Callable[..., None] = fixed_price
+    remember: Callable[..., None] = no_memory
+    memory_size: int = 0
+    prepare: Callable[[Datacenter, Target, PowerProfile], NDArray[np.float64]] = no_params
+    term_names: tuple[str, ...] = ("score",)
+
+
+class Component(NamedTuple):
+    """A policy with its weight in thousandths, as parsed from an expression like `pwr:0.1+fgd:0.9`."""
+
+    policy: Policy
+    weight: int
+
+
+class Mix(NamedTuple):
+    """A whole policy expression: what the engine is handed."""
+
+    expression: str
+    components: tuple[Component, ...]
+    picker: int  # index of the component whose GPU picker is used

@@ -1,0 +1,124 @@
+"""Power of a node, in integer milliwatts so that running sums are exact; power models are data.
+
+The paper's profile is a step: a GPU or a socket draws its maximum as soon as any part of it is taken.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from wattpack.errors import UserError
+from wattpack.jit import kernel
+
+GPU_MILLI = 1000
+VCPU_MILLI_PER_CORE = 2000  # two hardware threads a physical core
+
+
+@dataclass(frozen=True)
+class GpuPower:
+    """Watts of one GPU: nothing on it, and anything on it (the paper's step model)."""
+
+    idle_w: float
+    max_w: float
+
+    def draw_mw(self) -> np.ndarray:
+        """Milliwatts by milli-GPU in use, int64[1001]."""
+        table = np.full(GPU_MILLI + 1, round(self.max_w * 1000), dtype=np.int64)
+        table[0] = round(self.idle_w * 1000)
+        return table
+
+
+@dataclass(frozen=True)
+class CpuPower:
+    """Physical cores and watts of one socket."""
+
+    cores: int
+    idle_w: float
+    max_w: float
+
+
+@dataclass(frozen=True)
+class PowerProfile:
+    """Which watts belong to which model. A model that is not here is an error, never a guess."""
+
+    name: str
+    gpus: dict[str, GpuPower]
+    cpus: dict[str, CpuPower]
+    default_cpu: str
+    source: str = ""
+    aliases: dict[str, str] = field(default_factory=dict)
+
+    def gpu(self, model: str) -> GpuPower:
+        found = self.gpus.get(model)
+        if found is None:
+            raise UserError(f"unknown GPU model {model!r} (no power entry); known: {', '.join(sorted(self.gpus))}")
+        return found
+
+    def cpu(self, model: str) -> CpuPower:
+        found = self.cpus.get(model or self.default_cpu)
+        if found is None:
+            raise UserError(f"unknown CPU model {model!r} (no power entry); known: {', '.join(sorted(self.cpus))}")
+        return found
+
+
+PAPER = PowerProfile(
+    name="paper",
+    gpus={
+        "T4": GpuPower(10, 70),
+        "A10": GpuPower(30, 150),
+        "G2": GpuPower(30, 150),
+        "P100": GpuPower(25, 250),
+        "V100M16": GpuPower(30, 300),
+        "V100M32": GpuPower(30, 300),
+        "G3": GpuPower(50, 400),
+        "A100": GpuPower(50, 400),
+    },
+    cpus={"Xeon E5-2682 v4": CpuPower(16, 15, 120)},
+    default_cpu="Xeon E5-2682 v4",
+    source="CCGrid 2025 paper, table II; G2 is taken for A10, G3 for A100",
+)
+
+
+@kernel
+def cpu_power_mw(node: Any, cpu_left: int) -> int:
+    """CPU milliwatts of `node` with `cpu_left` milli-vCPU free: sockets with a core in use at maximum, others idle."""
+    busy_cores = node.cores - cpu_left // VCPU_MILLI_PER_CORE
+    active = (busy_cores + node.socket_cores - 1) // node.socket_cores
+    return active * node.socket_max_mw + (node.sockets - active) * node.socket_idle_mw
+
+
+@kernel
+def gpu_power_mw(node: Any, gpu_draw_mw: Any) -> int:
+    """GPU milliwatts of `node` as it is. `gpu_draw_mw`: int64[models, 1001], by milli-GPU in use."""
+    power = 0
+    for g in range(node.gpus):
+        power += gpu_draw_mw[node.model, GPU_MILLI - node.gpu_left[g]]
+    return power
+
+
+@kernel
+def added_cpu_power_mw(node: Any, task: Any) -> int:
+    """CPU milliwatts that placing `task` on `node` adds."""
+    return cpu_power_mw(node, node.cpu_left - task.cpu_milli) - node.cpu_power_mw
+
+
+@kernel
+def added_gpu_power_mw(node: Any, task: Any, gpu: int, gpu_draw_mw: Any) -> int:
+    """GPU milliwatts that placing `task` on `node` adds; a sharing task goes to GPU `gpu`."""
+    if task.num_gpu == 0:
+        return 0
+    if task.kind == 0:
+        used = GPU_MILLI - node.gpu_left[gpu]
+        return gpu_draw_mw[node.model, used + task.gpu_milli] - gpu_draw_mw[node.model, used]
+    return task.num_gpu * (gpu_draw_mw[node.model, GPU_MILLI] - gpu_draw_mw[node.model, 0])
+
+
+def draw_table_mw(models: tuple[str, ...], profile: PowerProfile) -> np.ndarray:
+    """int64[len(models), 1001]: milliwatts of one GPU of each model by milli-GPU in use; `""` is no GPU."""
+    rows = [
+        np.zeros(GPU_MILLI + 1, dtype=np.int64) if model == "" else profile.gpu(model).draw_mw() for model in models
+    ]
+    return np.stack(rows) if rows else np.zeros((0, GPU_MILLI + 1), dtype=np.int64)

@@ -1,0 +1,116 @@
+"""Tasks: their distinct classes as columns of integers, a workload as a sequence of classes, and the `TASK` record."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wattpack.model.nodes import Datacenter
+from wattpack.model.power import GPU_MILLI
+
+MAX_MODELS = 62  # model sets are bits of one integer
+ANY_MODEL = -1  # all bits set
+
+TASK = np.dtype(
+    [
+        ("cpu_milli", np.int64),
+        ("memory_mib", np.int64),
+        ("num_gpu", np.int64),
+        ("gpu_milli", np.int64),  # per GPU; 0 without GPU
+        ("gpu_request", np.int64),  # num_gpu * gpu_milli
+        ("kind", np.int64),  # 0 sharing, s for s whole GPUs, -1 without GPU
+        ("gpu_models", np.int64),  # bit i: model i of the datacenter is allowed
+        ("cpu_models", np.int64),
+    ],
+    align=True,
+)
+
+
+class TaskClass(NamedTuple):
+    """What a task asks for. Tasks of one class are interchangeable to every policy."""
+
+    cpu_milli: int
+    memory_mib: int
+    num_gpu: int
+    gpu_milli: int
+    gpu_spec: str = ""
+    cpu_spec: str = ""
+
+
+@dataclass(frozen=True)
+class Workload:
+    """Tasks in order of arrival: `sequence[i]` is the class of the i-th task. Read-only."""
+
+    classes: tuple[TaskClass, ...]
+    sequence: NDArray[np.int32]
+    task_names: tuple[str, ...] | None = None
+    name: str = "workload"
+
+    @classmethod
+    def of(cls, tasks: Iterable[TaskClass], names: Sequence[str] | None = None, name: str = "workload") -> Workload:
+        places: dict[TaskClass, int] = {}
+        sequence = np.array([places.setdefault(task, len(places)) for task in tasks], dtype=np.int32)
+        return cls(tuple(places), sequence, tuple(names) if names is not None else None, name)
+
+    @classmethod
+    def from_counts(cls, counts: Iterable[tuple[TaskClass, int]], name: str = "workload") -> Workload:
+        """A trace given as classes with their counts; the order of arrival is that of the classes."""
+        pairs = list(counts)
+        sequence = np.repeat(np.arange(len(pairs), dtype=np.int32), [count for _, count in pairs])
+        return cls(tuple(task for task, _ in pairs), sequence, None, name)
+
+    def __len__(self) -> int:
+        return len(self.sequence)
+
+    def with_sequence(self, sequence: NDArray[np.int32]) -> Workload:
+        """The same classes in another order of arrival (task names are dropped: tasks may repeat)."""
+        return Workload(self.classes, sequence, None, self.name)
+
+    def task_name(self, index: int) -> str:
+        return self.task_names[index] if self.task_names is not None else f"{self.name}-{index:05d}"
+
+    def gpu_request_milli(self) -> NDArray[np.int64]:
+        """Milli-GPU that each task of the sequence asks for."""
+        by_class = np.array([task.num_gpu * task.gpu_milli for task in self.classes], dtype=np.int64)
+        return by_class[self.sequence] if len(self.classes) else np.zeros(0, dtype=np.int64)
+
+    def counts(self) -> NDArray[np.int64]:
+        """Number of tasks of each class."""
+        return np.bincount(self.sequence, minlength=len(self.classes)).astype(np.int64)
+
+
+def models_mask(spec: str, models: Sequence[str]) -> int:
+    """Bits of the `models` that `A|B` allows; an empty spec allows all, a node without GPU (`""`) included."""
+    if spec == "":
+        return ANY_MODEL
+    allowed = set(spec.split("|"))
+    return sum(1 << i for i, model in enumerate(models) if model in allowed and model != "")
+
+
+def task_kind(num_gpu: int, gpu_milli: int) -> int:
+    if num_gpu == 0:
+        return -1
+    return 0 if gpu_milli < GPU_MILLI else num_gpu
+
+
+def task_records(classes: Sequence[TaskClass], datacenter: Datacenter, default_cpu: str) -> np.recarray:
+    """The classes as `TASK` records for this datacenter's models."""
+    cpu_models = [model or default_cpu for model in datacenter.cpu_models]
+    rows = [
+        (
+            task.cpu_milli,
+            task.memory_mib,
+            task.num_gpu,
+            task.gpu_milli,
+            task.num_gpu * task.gpu_milli,
+            task_kind(task.num_gpu, task.gpu_milli),
+            models_mask(task.gpu_spec, datacenter.models),
+            models_mask(task.cpu_spec, cpu_models),
+        )
+        for task in classes
+    ]
+    return np.array(rows, dtype=TASK).view(np.recarray)

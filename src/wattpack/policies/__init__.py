@@ -1,0 +1,30 @@
+"""What to PREFER: one file a policy, and this registry. Adding a policy is one file, one line here, one test."""
+
+from __future__ import annotations
+
+from wattpack.errors import UserError
+from wattpack.model.policy import Policy
+from wattpack.policies.bestfit import BESTFIT
+from wattpack.policies.dotprod import DOTPROD
+from wattpack.policies.fgd import FGD
+from wattpack.policies.gpuclustering import GPUCLUSTERING
+from wattpack.policies.gpupacking import GPUPACKING
+from wattpack.policies.pwr import PWR
+from wattpack.policies.random import RANDOM
+
+# The order matters once: in a mix with equal weights the GPU picker is that of the policy that comes first here.
+REGISTRY: dict[str, Policy] = {
+    policy.name: policy for policy in (FGD, PWR, BESTFIT, DOTPROD, GPUPACKING, GPUCLUSTERING, RANDOM)
+}
+BUILT_IN = frozenset(REGISTRY)
+
+
+def register(policy: Policy) -> Policy:
+    """Make a policy of your own usable by its name in expressions; a built-in one cannot be replaced."""
+    name = policy.name
+    if not (name.isidentifier() and name == name.lower()):
+        raise UserError(f"policy name {name!r}: expected lower-case letters, digits and underscores")
+    if name in BUILT_IN:
+        raise UserError(f"policy name {name!r}: taken by a built-in policy, expected a new one")
+    REGISTRY[name] = policy
+    return policy

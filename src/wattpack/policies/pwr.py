@@ -1,0 +1,42 @@
+"""PWR: the node whose power rises least.
+
+    score = int(P_before - P_after) in watts, 0 or negative; normalised to 0..100 over the feasible nodes
+
+Lettich et al., CCGrid 2025.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from wattpack.jit import kernel
+from wattpack.model.policy import ANY_GPU, Normalise, Policy
+from wattpack.model.power import added_cpu_power_mw, added_gpu_power_mw
+
+
+@kernel
+def whole_watts(milliwatts: int) -> int:
+    """Truncated towards zero, as `int()` does."""
+    return milliwatts // 1000 if milliwatts >= 0 else -(-milliwatts // 1000)
+
+
+@kernel
+def score(node: Any, task: Any, world: Any, params: Any, memory: Any, terms: Any) -> int:
+    cpu_mw = added_cpu_power_mw(node, task)
+    if task.kind != 0:
+        terms[0] = whole_watts(-cpu_mw - added_gpu_power_mw(node, task, ANY_GPU, world.gpu_draw_mw))
+        return ANY_GPU
+    best = 0
+    best_gpu = ANY_GPU
+    for g in range(node.gpus):
+        if node.gpu_left[g] < task.gpu_milli:
+            continue
+        value = whole_watts(-cpu_mw - added_gpu_power_mw(node, task, g, world.gpu_draw_mw))
+        if best_gpu == ANY_GPU or value > best:
+            best = value
+            best_gpu = g
+    terms[0] = best
+    return best_gpu
+
+
+PWR = Policy("pwr", "least rise of power", score, normalise=Normalise.MIN_MAX_100)
