@@ -1,3 +1,85 @@
-"""wattpack: power- and fragmentation-aware scheduling for GPU datacenters."""
+"""wattpack: power- and fragmentation-aware scheduling for GPU datacenters.
+
+    import wattpack as wp
+
+    datacenter, trace = wp.load_datacenter("alibaba2023"), wp.load_trace("default")
+    run = wp.simulate(datacenter, trace, "pwr:0.1+fgd:0.9", seed=42)
+    run.power_w, run.grar, run.load        # columns, one row a task
+
+Importing this costs nothing: names are looked up when they are used.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from wattpack.datasets.sources import load_datacenter, load_trace
+    from wattpack.engine.record import Run
+    from wattpack.errors import RunError, UserError
+    from wattpack.experiments.check_policy import check_policy
+    from wattpack.experiments.compare import Comparison, compare
+    from wattpack.experiments.curves import Curves
+    from wattpack.experiments.simulate import simulate
+    from wattpack.jit import kernel
+    from wattpack.model.nodes import Datacenter
+    from wattpack.model.policy import ANY_GPU, Normalise, Pick, Policy
+    from wattpack.model.tasks import TaskClass, Workload
+    from wattpack.policies import register
+
+_HOME = {
+    "load_datacenter": "datasets.sources",
+    "load_trace": "datasets.sources",
+    "simulate": "experiments.simulate",
+    "compare": "experiments.compare",
+    "Comparison": "experiments.compare",
+    "Curves": "experiments.curves",
+    "Run": "engine.record",
+    "Datacenter": "model.nodes",
+    "TaskClass": "model.tasks",
+    "Workload": "model.tasks",
+    "Policy": "model.policy",
+    "Normalise": "model.policy",
+    "Pick": "model.policy",
+    "ANY_GPU": "model.policy",
+    "kernel": "jit",
+    "register": "policies",
+    "check_policy": "experiments.check_policy",
+    "UserError": "errors",
+    "RunError": "errors",
+}
+__all__ = [
+    "ANY_GPU",
+    "Comparison",
+    "Curves",
+    "Datacenter",
+    "Normalise",
+    "Pick",
+    "Policy",
+    "Run",
+    "RunError",
+    "TaskClass",
+    "UserError",
+    "Workload",
+    "__version__",
+    "check_policy",
+    "compare",
+    "kernel",
+    "load_datacenter",
+    "load_trace",
+    "register",
+    "simulate",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'wattpack' has no attribute {name!r}")
+    return getattr(import_module(f"wattpack.{_HOME[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,4 +1,4 @@
-"""The only importer of numba: the `kernel` decorator, typed function pointers, the compile cache.
+"""The only importer of numba: the decorators of kernels, calls by address, the compile cache.
 
 With `NUMBA_DISABLE_JIT=1` every kernel is the plain Python function it was written as; the tests use that to let
 coverage see them.
@@ -10,13 +10,15 @@ import hashlib
 import os
 import sys
 import tempfile
-import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba
-from numba.core import types
+import numpy as np
+from llvmlite import ir
+from numba.core import cgutils, types
+from numba.extending import intrinsic
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -55,7 +57,6 @@ def cache_folder() -> Path:
 CACHE_FOLDER = cache_folder()
 # Not by the environment: that is read when numba is imported, which the user's program may have done already.
 numba.config.CACHE_DIR = str(CACHE_FOLDER)
-warnings.filterwarnings("ignore", category=numba.NumbaExperimentalFeatureWarning)
 
 COMPILED = not numba.config.DISABLE_JIT
 
@@ -72,7 +73,7 @@ def _compiled(function: F, **options: bool) -> F:
 
 
 def kernel(function: F) -> F:
-    """A kernel that Python may call too, or that is used through a pointer."""
+    """A kernel that Python may call too, or that is called by address, as those of policies are."""
     return _compiled(function)
 
 
@@ -86,37 +87,48 @@ def inner(function: F) -> F:
     return _compiled(function, no_cpython_wrapper=True, no_cfunc_wrapper=True, forceinline=True)
 
 
-if COMPILED:
+def addresses(functions: Sequence[Callable[..., Any]], result: type | None, example: tuple[Any, ...]) -> Any:
+    """Compiled functions as an array of addresses, for arguments of the types of `example`; `result`: int or None.
 
-    class Pointer(types.WrapperAddressProtocol):  # type: ignore[misc]
-        """A compiled function as a value of a fixed type: kernels that take it need no new compile per policy.
-
-        A call costs 15 ns (measured), and only evaluations of changed nodes pay it.
-        """
-
-        def __init__(self, function: Any, signature: Any) -> None:
-            self.function = function
-            self._signature = signature
-            function.compile(signature.args)
-            compiled = function.overloads[tuple(signature.args)]
-            returned = types.unliteral(compiled.signature.return_type)  # a constant is of its plain type
-            if returned != signature.return_type:
-                raise TypeError(f"{function.__name__} returns {returned}, expected {signature.return_type}")
-            self._address = compiled.library.get_pointer_to_function(compiled.fndesc.llvm_cfunc_wrapper_name)
-
-        def __wrapper_address__(self) -> int:
-            return cast(int, self._address)
-
-        def signature(self) -> Any:
-            return self._signature
-
-
-def pointer(function: Callable[..., Any], result: type | None, example: tuple[Any, ...]) -> Any:
-    """`function` as a typed pointer, for arguments of the types of `example`; `result` is `int` or `None`."""
+    A kernel that calls by address is the same for all policies and needs no new compile for a new one. The array of
+    addresses rather than numba's function types: those put whole signatures into every symbol (compile 13 to 10 s).
+    """
     if not COMPILED:
-        return function
+        return tuple(functions)
     returns = types.int64 if result is int else types.none
-    return Pointer(function, returns(*(numba.typeof(value) for value in example)))
+    arguments = tuple(numba.typeof(value) for value in example)
+    found = []
+    for function in functions:
+        function.compile(arguments)  # type: ignore[attr-defined]
+        compiled = function.overloads[arguments]  # type: ignore[attr-defined]
+        returned = types.unliteral(compiled.signature.return_type)  # a constant is of its plain type
+        if returned != returns:
+            raise TypeError(f"{function.__name__} returns {returned}, expected {returns}")
+        found.append(compiled.library.get_pointer_to_function(compiled.fndesc.llvm_cfunc_wrapper_name))
+    return np.array(found, dtype=np.int64)
+
+
+def _caller(result: Any) -> Any:
+    """A function of kernels: call(address, arguments) calls the function at `address` with a tuple of arguments."""
+    if not COMPILED:
+        return lambda function, arguments: function(*arguments)
+
+    @intrinsic  # type: ignore[untyped-decorator]
+    def call(typing_context: Any, address: Any, arguments: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+            wanted = [context.get_value_type(kind) for kind in signature.args[1].types]
+            function_type = ir.FunctionType(context.get_value_type(signature.return_type), wanted)
+            function = builder.inttoptr(values[0], function_type.as_pointer())
+            returned = builder.call(function, cgutils.unpack_tuple(builder, values[1]))
+            return returned if result is types.int64 else context.get_dummy_value()
+
+        return result(address, arguments), generate
+
+    return call
+
+
+call_for_int = _caller(types.int64)  # 15 ns a call (measured)
+call_for_none = _caller(types.none)
 
 
 def is_cold() -> bool:

@@ -13,7 +13,7 @@ from wattpack.engine.buckets import choose_bucket, normalised
 from wattpack.engine.plan import Plan
 from wattpack.engine.scores import Scores, filter_and_score, score_component
 from wattpack.engine.state import State
-from wattpack.jit import step
+from wattpack.jit import call_for_none, step
 from wattpack.model.fit import NO_CPU, VERDICTS
 from wattpack.model.nodes import MAX_GPUS
 from wattpack.model.policy import Normalise, Pick
@@ -55,13 +55,9 @@ def component_scores(state: State, plan: Plan, scores: Scores, k: int, c: int) -
     part = plan.parts[c]
     raw = scores.raw
     prices = scores.one[part.terms_at : part.terms_end]
-    plan.weigh[c](
-        state.tasks[k],
-        state.world,
-        plan.params[part.params_at : part.params_end],
-        state.memory[part.memory_at : part.memory_end],
-        prices,
-    )
+    params = plan.params[part.params_at : part.params_end]
+    memory = state.memory[part.memory_at : part.memory_end]
+    call_for_none(plan.weigh[c], (state.tasks[k], state.world, params, memory, prices))
     for n in range(len(raw)):
         raw[n] = prices[0] * scores.terms[k, part.terms_at, n]
     for t in range(1, len(prices)):

@@ -1,21 +1,18 @@
-"""A policy expression made ready for kernels: function pointers, weights, parameters."""
+"""A policy expression made ready for kernels: compiled functions, weights, parameters."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from wattpack.jit import pointer
+from wattpack.jit import addresses
 from wattpack.model.nodes import NODE, Datacenter
 from wattpack.model.policy import Mix, Normalise, World
 from wattpack.model.power import PowerProfile
 from wattpack.model.target import Target
 from wattpack.model.tasks import TASK
-
-POINTERS = 8  # length of the tuples of function pointers: fixed, or every length would be a new compile
 
 # One component of a mix; it owns terms[terms_at:terms_end], and so on.
 PART = np.dtype(
@@ -37,9 +34,9 @@ PART = np.dtype(
 class Plan(NamedTuple):
     """Fixed for a run. Few arrays on purpose: each one costs a reference count at every kernel call."""
 
-    score: tuple[Callable[..., int], ...]
-    weigh: tuple[Callable[..., None], ...]
-    remember: tuple[Callable[..., None], ...]
+    score: Any  # int64[components]: addresses of the compiled functions
+    weigh: Any
+    remember: Any
     parts: Any  # PART records, one a component
     params: NDArray[np.float64]
     picker: int  # the component whose GPU picker is used
@@ -65,19 +62,15 @@ def new_plan(mix: Mix, datacenter: Datacenter, target: Target, profile: PowerPro
     weigh_example = (task, world, floats, floats, floats)
     remember_example = (0, node, task, world, floats, floats)
     return Plan(
-        score=_padded([pointer(policy.score, int, score_example) for policy in policies]),
-        weigh=_padded([pointer(policy.weigh, None, weigh_example) for policy in policies]),
-        remember=_padded([pointer(policy.remember, None, remember_example) for policy in policies]),
+        score=addresses([policy.score for policy in policies], int, score_example),
+        weigh=addresses([policy.weigh for policy in policies], None, weigh_example),
+        remember=addresses([policy.remember for policy in policies], None, remember_example),
         parts=parts,
         params=np.concatenate([*params, np.zeros(1)]),
         picker=mix.picker,
         remembers=any(policy.memory_size > 0 for policy in policies),
         bucketed=all(policy.terms == 1 and policy.normalise != Normalise.DRAW for policy in policies),
     )
-
-
-def _padded(pointers: list[Any]) -> tuple[Any, ...]:
-    return tuple(pointers + [pointers[0]] * (POINTERS - len(pointers)))
 
 
 def _slices(sizes: list[int]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

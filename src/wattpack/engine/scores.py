@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from wattpack.engine.buckets import BLOCK, BUCKETS, find_bucket, join, leave
 from wattpack.engine.plan import Plan
 from wattpack.engine.state import CHANGES, State
-from wattpack.jit import inner
+from wattpack.jit import call_for_int, inner
 from wattpack.model.fit import FITS, VERDICTS, fits
 
 # One class of tasks.
@@ -122,11 +122,7 @@ def verdict_and_bucket(state: State, plan: Plan, scores: Scores, k: int, n: int)
 def score_component(state: State, plan: Plan, c: int, node: Any, task: Any, terms: Any) -> int:
     """Ask component `c` about one node: fills its part of `terms`, returns the GPU it would use."""
     part = plan.parts[c]
-    return plan.score[c](
-        node,
-        task,
-        state.world,
-        plan.params[part.params_at : part.params_end],
-        state.memory[part.memory_at : part.memory_end],
-        terms[part.terms_at : part.terms_end],
-    )
+    params = plan.params[part.params_at : part.params_end]
+    memory = state.memory[part.memory_at : part.memory_end]
+    own = terms[part.terms_at : part.terms_end]
+    return call_for_int(plan.score[c], (node, task, state.world, params, memory, own))

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wattpack.engine.plan import Plan
-from wattpack.jit import inner, kernel, step
+from wattpack.jit import call_for_none, inner, kernel, step
 from wattpack.model.fragmentation import node_sums
 from wattpack.model.nodes import MAX_GPUS, Datacenter
 from wattpack.model.policy import AFTER_CHANGE, ARRIVAL, BEFORE_CHANGE, DEPARTURE, World
@@ -104,7 +104,7 @@ def remember(state: State, plan: Plan, event: int, node: Any, task: Any) -> None
         if part.memory_end > part.memory_at:
             params = plan.params[part.params_at : part.params_end]
             memory = state.memory[part.memory_at : part.memory_end]
-            plan.remember[c](event, node, task, state.world, params, memory)
+            call_for_none(plan.remember[c], (event, node, task, state.world, params, memory))
 
 
 @step

@@ -111,6 +111,17 @@ class Datacenter:
             self.name,
         )
 
+    def repeated(self, times: int) -> Datacenter:
+        """A datacenter `times` as large: every node so many times, with numbered names."""
+        if times < 1:
+            raise UserError(f"{self.name}: repeated {times} times, expected 1 or more")
+        names = [f"{name}-{copy:04d}" for copy in range(times) for name in self.names]
+        columns = [np.tile(c, times) for c in (self.cpu_milli, self.memory_mib, self.gpus, self.model, self.cpu_model)]
+        cpu, memory, gpus, model, cpu_model = columns
+        return Datacenter(
+            tuple(names), cpu, memory, gpus, model, self.models, cpu_model, self.cpu_models, f"{self.name}-x{times}"
+        )
+
     def types(self) -> NDArray[np.int64]:
         """Type number of every node: equal columns, equal number."""
         columns = np.stack([self.cpu_milli, self.memory_mib, self.gpus, self.model, self.cpu_model], axis=1)

@@ -5,7 +5,7 @@ The paper's profile is a step: a GPU or a socket draws its maximum as soon as an
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,14 +19,20 @@ VCPU_MILLI_PER_CORE = 2000  # two hardware threads a physical core
 
 @dataclass(frozen=True)
 class GpuPower:
-    """Watts of one GPU: nothing on it, and anything on it (the paper's step model)."""
+    """Watts of one GPU: `idle_w` with nothing on it; with a share u in use, context + (max - context) * u ** exponent.
+
+    The paper's step model is context_w = max_w: any use costs the maximum.
+    """
 
     idle_w: float
     max_w: float
+    context_w: float
+    exponent: float = 1.0
 
     def draw_mw(self) -> np.ndarray:
         """Milliwatts by milli-GPU in use, int64[1001]."""
-        table = np.full(GPU_MILLI + 1, round(self.max_w * 1000), dtype=np.int64)
+        share = np.arange(GPU_MILLI + 1) / GPU_MILLI
+        table = np.rint((self.context_w + (self.max_w - self.context_w) * share**self.exponent) * 1000).astype(np.int64)
         table[0] = round(self.idle_w * 1000)
         return table
 
@@ -48,8 +54,7 @@ class PowerProfile:
     gpus: dict[str, GpuPower]
     cpus: dict[str, CpuPower]
     default_cpu: str
-    source: str = ""
-    aliases: dict[str, str] = field(default_factory=dict)
+    source: str
 
     def gpu(self, model: str) -> GpuPower:
         found = self.gpus.get(model)
@@ -64,22 +69,44 @@ class PowerProfile:
         return found
 
 
+_PAPER_WATTS = {  # idle, maximum
+    "T4": (10, 70),
+    "A10": (30, 150),
+    "G2": (30, 150),
+    "P100": (25, 250),
+    "V100M16": (30, 300),
+    "V100M32": (30, 300),
+    "G3": (50, 400),
+    "A100": (50, 400),
+}
+_XEON = "Xeon E5-2682 v4"
+_PAPER_CPUS = {_XEON: CpuPower(16, 15, 120)}
+_SOURCE = "CCGrid 2025 paper, table II; G2 is taken for A10, G3 for A100"
+
 PAPER = PowerProfile(
-    name="paper",
-    gpus={
-        "T4": GpuPower(10, 70),
-        "A10": GpuPower(30, 150),
-        "G2": GpuPower(30, 150),
-        "P100": GpuPower(25, 250),
-        "V100M16": GpuPower(30, 300),
-        "V100M32": GpuPower(30, 300),
-        "G3": GpuPower(50, 400),
-        "A100": GpuPower(50, 400),
-    },
-    cpus={"Xeon E5-2682 v4": CpuPower(16, 15, 120)},
-    default_cpu="Xeon E5-2682 v4",
-    source="CCGrid 2025 paper, table II; G2 is taken for A10, G3 for A100",
+    "paper",
+    {model: GpuPower(idle, most, most) for model, (idle, most) in _PAPER_WATTS.items()},
+    _PAPER_CPUS,
+    _XEON,
+    _SOURCE,
 )
+# The same end points with a draw that grows with the share in use. Measured on one H200: linear in the share of the
+# GPU's blocks in use and for memory copies, concave for matrix products by time share.
+LINEAR = PowerProfile(
+    "linear",
+    {model: GpuPower(idle, most, idle) for model, (idle, most) in _PAPER_WATTS.items()},
+    _PAPER_CPUS,
+    _XEON,
+    _SOURCE,
+)
+CONCAVE = PowerProfile(
+    "concave",
+    {model: GpuPower(idle, most, idle, 0.7) for model, (idle, most) in _PAPER_WATTS.items()},
+    _PAPER_CPUS,
+    _XEON,
+    _SOURCE,
+)
+PROFILES = {profile.name: profile for profile in (PAPER, LINEAR, CONCAVE)}
 
 
 @kernel

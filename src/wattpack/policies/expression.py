@@ -11,7 +11,6 @@ from wattpack.model.policy import Component, Mix, Policy
 from wattpack.policies import REGISTRY
 
 ONE = 1000  # weights are integers in thousandths
-MAX_COMPONENTS = 8  # the engine holds this many function pointers
 MAX_WEIGHT = 1_000_000
 NUMBER = re.compile(r"(\d+\.?\d*|\.\d+)")
 
@@ -25,8 +24,6 @@ def parse(expression: str, registry: Mapping[str, Policy] | None = None) -> Mix:
         if any(component.policy.name == name for component in components):
             raise _fault(expression, f"{name!r} appears twice", known)
         components.append(Component(known[name], weight))
-    if len(components) > MAX_COMPONENTS:
-        raise _fault(expression, f"{len(components)} parts, expected at most {MAX_COMPONENTS}", known)
     if len(components) == 1:
         components = [Component(components[0].policy, ONE)]
     order = list(known)

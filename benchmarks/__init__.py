@@ -1,0 +1,1 @@
+"""Speed and memory, measured: `make bench`, or `python -m benchmarks run scaling`. JSON with the machine."""

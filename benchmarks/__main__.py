@@ -1,0 +1,35 @@
+"""`python -m benchmarks [NAME ...] [--out FOLDER]`: run, startup, scaling, sweep; all by default."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import time
+from pathlib import Path
+
+from benchmarks.machine import machine
+from wattpack.files import make_folder, write_text
+
+NAMES = ("run", "startup", "scaling")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"which ones: {', '.join(NAMES)}; default: all")
+    parser.add_argument("--out", type=Path, default=Path("benchmarks/results"), help="folder for NAME.json")
+    chosen = parser.parse_args()
+    for name in chosen.names or NAMES:
+        if name not in NAMES:
+            parser.error(f"unknown benchmark {name!r}, expected one of {', '.join(NAMES)}")
+        print(f"{name} ...", flush=True)
+        on, start = machine(), time.perf_counter()
+        result = importlib.import_module(f"benchmarks.{name}").measure()
+        result = {"benchmark": name, "machine": on, "took_s": round(time.perf_counter() - start, 1), **result}
+        write_text(make_folder(chosen.out) / f"{name}.json", json.dumps(result, indent=1) + "\n")
+        for row in result.get("rows", [result]):
+            print("  " + ", ".join(f"{key} {value}" for key, value in row.items() if key != "machine"))
+
+
+if __name__ == "__main__":
+    main()
