@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import sys
+import time
 from pathlib import Path
 
 from wattpack.cli.plugins import load_plugins
 from wattpack.cli.progress import progress_bar
 from wattpack.datasets import alibaba2023
+from wattpack.datasets.sources import load_datacenter
 from wattpack.errors import RunError
 from wattpack.experiments.compare import DEFAULT_POLICIES, DEFAULT_SEEDS, Comparison, compare
+from wattpack.experiments.provenance import machine, versions
 from wattpack.jit import say_if_compiling
 
 
@@ -20,6 +23,7 @@ def compare_command(
     policy: list[str] | None = None,
     seeds: int = DEFAULT_SEEDS,
     out: Path = Path("wattpack-results"),
+    on: str = "local",
     workers: int | None = None,
     plugin: list[Path] | None = None,
 ) -> None:
@@ -39,6 +43,8 @@ def compare_command(
         Runs of each policy, each with its own workload and node order.
     out
         Folder for summary.csv, report.html, figures and the finished runs.
+    on
+        Where runs run: local, dask[=ADDRESS], ray[=ADDRESS].
     workers
         Runs at once; default: all cores.
     plugin
@@ -46,9 +52,22 @@ def compare_command(
     """
     load_plugins(plugin or [])
     say_if_compiling()
+    start = time.perf_counter()
     with progress_bar("comparing") as report:
-        comparison = compare(datacenter, trace or ["default"], policy or DEFAULT_POLICIES, seeds, out, report, workers)
-    show(comparison, out)
+        comparison = compare(
+            datacenter,
+            trace or ["default"],
+            policy or DEFAULT_POLICIES,
+            seeds,
+            out,
+            report,
+            workers,
+            on,
+            plugin or [],
+        )
+    if comparison.results:
+        gpus = float(load_datacenter(datacenter).gpus.sum())
+        show(comparison, out, gpus, time.perf_counter() - start)
     for name, texts in comparison.unplaceable.items():
         for text in texts:
             print(f"{name}: can never fit any node: {text}", file=sys.stderr)
@@ -60,5 +79,27 @@ def compare_command(
         )
 
 
-def show(comparison: Comparison, out: Path) -> None:
-    print(out / "summary.csv")
+def show(comparison: Comparison, out: Path, gpus: float, seconds: float) -> None:
+    """Print the table, write figures and report, say where they are."""
+    from rich.console import Console
+
+    from wattpack.report.figures import compare_figure, save
+    from wattpack.report.html import write_report
+    from wattpack.report.terminal import print_comparison
+
+    results = comparison.results
+    print_comparison(results, Console(), gpus)
+    figures = []
+    for trace in dict.fromkeys(trace for trace, _ in results):
+        figures += save(compare_figure(results, trace), out / "figures", f"compare-{Path(trace).stem}", kinds=("png",))
+    made = {
+        "command": "wattpack compare",
+        "runs": f"{comparison.outcome.done} new, {comparison.outcome.skipped} from before, in {seconds:.1f} s",
+        "seeds": ", ".join(str(seed) for seed in next(iter(results.values())).seeds),
+        **{f"version of {name}": text for name, text in versions().items()},
+        **machine(),
+    }
+    write_report(out / "report.html", results, made, gpus=gpus)
+    print(f"summary  {out / 'summary.csv'}\nreport   {out / 'report.html'}")
+    for path in figures:
+        print(f"figure   {path}")

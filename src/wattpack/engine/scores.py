@@ -70,6 +70,7 @@ def new_scores(state: State, plan: Plan) -> Scores:
 def filter_and_score(state: State, plan: Plan, scores: Scores, k: int) -> None:
     """Steps 1 and 2: bring class `k` up to date."""
     asked = scores.asked[k]
+    task = state.tasks[k]
     seen = asked.seen
     first_time = seen < 0
     # Every node, where the class is new or the ring has forgotten some of the changes.
@@ -79,43 +80,51 @@ def filter_and_score(state: State, plan: Plan, scores: Scores, k: int) -> None:
         for t in range(len(scores.like)):
             scores.like[t] = -1
     for i in range(candidates):
-        n = i if everything else state.changed[(seen + i) % len(state.changed)]
-        node = state.nodes[n]
-        if not first_time and (node.changed_at <= seen if everything else node.changed_at != seen + i + 1):
-            continue  # has not changed, or changes once more further on
-        like = scores.like[node.type] if first_time and node.tasks == 0 else -1
-        if like >= 0:  # empty nodes of one type are equal
-            for t in range(len(scores.one)):
-                scores.terms[k, t, n] = scores.terms[k, t, like]
-            bucket = int(scores.bucket[k, like])
+        if everything:
+            n = i
+            if not first_time and state.nodes[n].changed_at <= seen:
+                continue
+            bucket = -fits(state.nodes[n], task)
         else:
-            bucket = verdict_and_bucket(state, plan, scores, k, n)
+            change = state.changed[(seen + i) % len(state.changed)]
+            n = change.node
+            if n < 0:  # it changes again further on
+                continue
+            bucket = -fits(change, task)
+        if bucket == -FITS:
+            bucket = score_node(state, plan, scores, k, n, first_time)
         if first_time:
-            scores.like[node.type] = n if node.tasks == 0 else scores.like[node.type]
-        elif bucket == scores.bucket[k, n]:
-            continue
-        else:
+            scores.bucket[k, n] = bucket
+            join(scores, k, n)
+        elif bucket != scores.bucket[k, n]:
             leave(scores, k, n)
-        scores.bucket[k, n] = bucket
-        join(scores, k, n)
+            scores.bucket[k, n] = bucket
+            join(scores, k, n)
     asked.seen = state.totals[CHANGES]
 
 
 @inner
-def verdict_and_bucket(state: State, plan: Plan, scores: Scores, k: int, n: int) -> int:
-    """Filter node `n`, and where it fits score it into `scores.terms`. Returns its bucket, or minus the verdict."""
+def score_node(state: State, plan: Plan, scores: Scores, k: int, n: int, first_time: bool) -> int:
+    """Score node `n`, which fits class `k`, into `scores.terms`. Returns its bucket.
+
+    The first time a class is asked for, empty nodes of one type share one score: the others copy it.
+    """
     node = state.nodes[n]
-    task = state.tasks[k]
-    verdict = fits(node, task)
-    if verdict != FITS:
-        return -verdict
+    share = first_time and node.tasks == 0
+    like = scores.like[node.type] if share else -1
+    if like >= 0:
+        for t in range(len(scores.one)):
+            scores.terms[k, t, n] = scores.terms[k, t, like]
+        return int(scores.bucket[k, like])
     for c in range(len(plan.parts)):
-        score_component(state, plan, c, node, task, scores.one)
+        score_component(state, plan, c, node, state.tasks[k], scores.one)
     for t in range(len(scores.one)):
         scores.terms[k, t, n] = scores.one[t]
+    if share:
+        scores.like[node.type] = n
     if not plan.bucketed:
         return 0
-    return find_bucket(scores, k, scores.bucket[k, n])
+    return find_bucket(scores, k, -1 if first_time else scores.bucket[k, n])
 
 
 @inner

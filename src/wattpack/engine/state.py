@@ -28,6 +28,23 @@ CHANGES = COLUMNS  # one more in `State.totals`: number of changes of nodes so f
 MICRO = 1_000_000
 
 
+# A change of a node: what the filter reads of it afterwards, under the names it has in NODE. Most changed nodes do not
+# fit a given class and are dealt with from these records, read in a row, without a look at the node itself.
+CHANGE = np.dtype(
+    [
+        ("node", np.int64),  # -1: it has changed again since
+        ("cpu_left", np.int64),
+        ("memory_left", np.int64),
+        ("gpu_most", np.int32),
+        ("gpu_free", np.int16),
+        ("tasks", np.int16),
+        ("model", np.int16),
+        ("cpu_model", np.int16),
+    ],
+    align=True,
+)
+
+
 class State(NamedTuple):
     """Everything that changes during a run. Arrays only, so that kernels change it in place."""
 
@@ -36,7 +53,7 @@ class State(NamedTuple):
     world: World
     totals: NDArray[np.int64]  # [COLUMNS + 1]
     memory: NDArray[np.float64]  # the policies' memory, one slice a component
-    changed: NDArray[np.int32]  # ring: node of the latest changes, change c at c % len
+    changed: Any  # CHANGE records, a ring: change c at c % len
 
 
 def new_state(
@@ -49,7 +66,7 @@ def new_state(
         world=world,
         totals=np.zeros(COLUMNS + 1, dtype=np.int64),
         memory=np.zeros(max(1, int(plan.parts.memory_end[-1]))),
-        changed=np.zeros(max(1024, 4 * len(datacenter)), dtype=np.int32),
+        changed=np.zeros(max(1024, 4 * len(datacenter)), dtype=CHANGE).view(np.recarray),
     )
     settle_all(state, plan, np.full(int(state.nodes.type.max()) + 1, -1, dtype=np.int64))
     return state
@@ -127,14 +144,35 @@ def change(state: State, plan: Plan, k: int, n: int, gpus: int, sign: int) -> No
             node.gpu_left[g] = after
             node.gpu_total -= sign * task.gpu_milli
             node.gpu_free += int(after == GPU_MILLI) - int(before == GPU_MILLI)
+    node.gpu_most = 0
+    for g in range(MAX_GPUS):
+        node.gpu_most = max(node.gpu_most, node.gpu_left[g])
     settle(node, state.world)
     count(state.totals, node, 1)
     state.totals[ALLOCATED] += sign * task.gpu_request
     if plan.remembers:
         remember(state, plan, AFTER_CHANGE, node, task)
-    state.changed[state.totals[CHANGES] % len(state.changed)] = n
-    state.totals[CHANGES] += 1
-    node.changed_at = state.totals[CHANGES]
+    log_change(state, n)
+
+
+@inner
+def log_change(state: State, n: int) -> None:
+    """Write the node into the ring of changes and strike out its change before, if that is still there."""
+    node = state.nodes[n]
+    number, ring = state.totals[CHANGES], len(state.changed)
+    if node.changed_at > 0 and node.changed_at - 1 + ring > number:
+        state.changed[(node.changed_at - 1) % ring].node = -1
+    entry = state.changed[number % ring]
+    entry.node = n
+    entry.cpu_left = node.cpu_left
+    entry.memory_left = node.memory_left
+    entry.gpu_most = node.gpu_most
+    entry.gpu_free = node.gpu_free
+    entry.tasks = node.tasks
+    entry.model = node.model
+    entry.cpu_model = node.cpu_model
+    state.totals[CHANGES] = number + 1
+    node.changed_at = number + 1
 
 
 @step

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from wattpack.jit import kernel
-from wattpack.model.power import GPU_MILLI
 
 MAX_TASKS = 1001  # tasks a node may hold
 
@@ -38,22 +37,16 @@ def allows(models: int, model: int) -> bool:
 
 @kernel
 def fits(node: Any, task: Any) -> int:
-    """`FITS`, or the first of Cond. 5, 4, 3, 1, 2 and the task limit that fails."""
+    """`FITS`, or the first of Cond. 5, 4, 3, 1, 2 and the task limit that fails. `node`: a NODE or CHANGE record."""
     if not allows(task.gpu_models, node.model):
         return NO_MODEL
     if not allows(task.cpu_models, node.cpu_model):
         return NO_CPU_MODEL
-    if task.num_gpu > 0:
-        if task.gpu_milli == GPU_MILLI:
-            if node.gpu_free < task.num_gpu:
-                return NO_GPU
-        else:
-            room = 0
-            for g in range(node.gpus):
-                if node.gpu_left[g] >= task.gpu_milli:
-                    room += 1
-            if room < task.num_gpu:
-                return NO_GPU
+    if task.kind == 0:
+        if node.gpu_most < task.gpu_milli:
+            return NO_GPU
+    elif node.gpu_free < task.num_gpu:
+        return NO_GPU
     if node.cpu_left < task.cpu_milli:
         return NO_CPU
     if node.memory_left < task.memory_mib:

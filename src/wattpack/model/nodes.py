@@ -34,6 +34,7 @@ NODE = np.dtype(
         ("gpu_left", np.int32, (MAX_GPUS,)),  # milli per GPU; 0 beyond `gpus`
         ("gpu_total", np.int64),  # sum of gpu_left
         ("gpu_free", np.int64),  # GPUs with all 1000 milli left
+        ("gpu_most", np.int64),  # largest of gpu_left
         # what is on it, and what follows from that
         ("tasks", np.int64),
         ("kinds", np.int16, (KINDS,)),  # GPU tasks by kind
@@ -137,6 +138,7 @@ class Datacenter:
         nodes["model"], nodes["cpu_model"], nodes["type"] = self.model, self.cpu_model, self.types()
         nodes["gpu_left"] = np.where(np.arange(MAX_GPUS)[None, :] < self.gpus[:, None], GPU_MILLI, 0)
         nodes["gpu_total"] = self.gpus * GPU_MILLI
+        nodes["gpu_most"] = np.where(self.gpus > 0, GPU_MILLI, 0)
         cpus = [profile.cpu(model) for model in self.cpu_models]
         nodes["socket_cores"] = np.array([cpu.cores for cpu in cpus])[self.cpu_model]
         nodes["cores"] = -(-self.cpu_milli // VCPU_MILLI_PER_CORE)

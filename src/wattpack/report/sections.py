@@ -1,0 +1,220 @@
+"""The parts of the page that stand without its script: summary, tiles and table a trace, claims, how it was made."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from wattpack.experiments.curves import at
+from wattpack.report import BASELINE, BOUND, Results
+from wattpack.report.readings import (
+    BUSY_LOAD,
+    FULL_LOAD,
+    SAVING_LOADS,
+    by_saving,
+    mean,
+    saving,
+    saving_spread,
+    spread,
+    watts_per_gpu,
+)
+from wattpack.report.style import label, trace_label
+from wattpack.report.words import MIDDLE, kept_above, leader, overall, sentences
+
+CLAIM_COLUMNS = ("id", "section", "statement", "paper", "measured", "verdict")
+VERDICTS = {"holds": "holds", "holds within tolerance": "near", "differs": "differs"}
+
+SPELLED_OUT = 3  # traces whose sentences stand open
+
+# A cell of a table: what it is sorted by, and what it shows (already escaped).
+Cell = tuple[float | str, str]
+
+
+def summary_section(results: Results, found: Sequence[str]) -> str:
+    """Sentences for each trace; where there are many, one table that a glance takes in, and the sentences folded."""
+    items = []
+    for trace in found:
+        said = sentences(results, trace)
+        items.append(f"<li><strong>{html.escape(said[0])}</strong> {html.escape(' '.join(said[1:]))}</li>")
+    text = f'<ul class="words">{"".join(items)}</ul>'
+    if len(found) <= SPELLED_OUT:
+        return text
+    said_of_all = overall(results, found)
+    first = f'<p class="first">{html.escape(said_of_all)}</p>' if said_of_all else ""
+    note = (
+        '<p class="note">Best compromise: of the policies that save nearly as much as the best one (nine tenths of its '
+        "mean saving from load 0.15 to 0.8), the one that serves most at full load.</p>"
+    )
+    return f"{first}{_glance(results, found)}{note}<details><summary>Trace by trace, in words</summary>{text}</details>"
+
+
+def _glance(results: Results, found: Sequence[str]) -> str:
+    heads = ["Trace", "Policy", f"Saving at {MIDDLE:g}, %", "Keeps above, %", "until load", f"GRAR at {FULL_LOAD:.1f}"]
+    rows: list[list[Cell]] = []
+    for trace in found:
+        policy = leader(results, trace)
+        if policy is None:
+            continue
+        kept = kept_above(results, trace, policy)
+        rows.append(
+            [
+                (trace, html.escape(trace_title(trace))),
+                (policy, _breakable(policy)),
+                _number(float(saving(results, trace, policy)[at(MIDDLE)]) * 100, 1),
+                _number(kept[0] if kept else np.nan, 0),
+                _number(kept[1] if kept else np.nan, 2),
+                _number(float(mean(results[trace, policy], "grar")[at(FULL_LOAD)]), 3),
+                _number(float(mean(results[trace, BASELINE], "grar")[at(FULL_LOAD)]), 3),
+            ]
+        )
+    return _table([*heads, f"{BASELINE.upper()}'s GRAR"], rows, "all traces")
+
+
+def trace_title(trace: str) -> str:
+    """The trace's label, with its name where that is not plain from the label."""
+    shown = trace_label(trace)
+    return shown if shown.lower() == trace.lower() else f"{shown} ({trace})"
+
+
+def trace_table(results: Results, trace: str, place: int, gpus: float | None) -> str:
+    """Table of one trace. The script shows the chosen trace's; on paper and without script all are there."""
+    title = html.escape(trace_title(trace))
+    heads, rows = _readings(results, trace, gpus)
+    return f'<section class="trace" data-trace="{place}"><h3>{title}</h3>{_table(heads, rows, title)}</section>'
+
+
+def trace_tiles(results: Results, trace: str, place: int) -> str:
+    """Four numbers of one trace in large type."""
+    return f'<div class="trace" data-trace="{place}">{_tiles(results, trace)}</div>'
+
+
+def _tiles(results: Results, trace: str) -> str:
+    first = leader(results, trace)
+    if first is None:
+        return ""
+    name = html.escape(label(first))
+    curves, base = results[trace, first], results[trace, BASELINE]
+    tiles = [(f"saved at load {MIDDLE:g}", _percent(saving(results, trace, first)[at(MIDDLE)]), name)]
+    kept = kept_above(results, trace, first)
+    if kept is not None:
+        tiles.append((f"saved until load {kept[1]:.2f}", f"&gt; {kept[0]} %", "at every load from 0.15"))
+    for text, column, load, scale, unit, digits in (
+        (f"GRAR at load {FULL_LOAD:.1f}", "grar", FULL_LOAD, 1.0, "", 3),
+        (f"EOPC at load {BUSY_LOAD:g}", "eopc_w", BUSY_LOAD, 1e-6, " MW", 2),
+    ):
+        own, other = (float(mean(c, column)[at(load)]) * scale for c in (curves, base))
+        if np.isfinite(own) and np.isfinite(other):
+            small = own < 0.1 and unit == " MW"  # a small datacenter reads better in kW
+            own, other, unit = (own * 1000, other * 1000, " kW") if small else (own, other, unit)
+            tiles.append((text, f"{own:.{digits}f}{unit}", f"{BASELINE.upper()} {other:.{digits}f}{unit}"))
+    return (
+        '<dl class="tiles">'
+        + "".join(
+            f"<div><dt>{text}</dt><dd><b>{value}</b> <span>{note}</span></dd></div>" for text, value, note in tiles
+        )
+        + "</dl>"
+    )
+
+
+def _readings(results: Results, trace: str, gpus: float | None) -> tuple[list[str], list[list[Cell]]]:
+    heads = ["Policy", *[f"Saving at {load:g}, %" for load in SAVING_LOADS], f"GRAR at {FULL_LOAD:.1f}"]
+    heads.append(f"EOPC at {BUSY_LOAD:g}, kW")
+    if gpus:
+        heads.append(f"W per GPU at {BUSY_LOAD:g}")
+    rows: list[list[Cell]] = []
+    for policy in by_saving(results, trace):
+        curves = results[trace, policy]
+        several = len(curves.seeds) > 1 and policy != BOUND
+        mark = ' <span class="mark">baseline</span>' if policy == BASELINE else ""
+        row: list[Cell] = [(policy, f"{_breakable(policy)}{mark}")]
+        for load in SAVING_LOADS:
+            value = float(saving(results, trace, policy)[at(load)]) * 100
+            deviation = float(saving_spread(results, trace, policy)[at(load)]) * 100
+            row.append(_number(value, 1, deviation if several and policy != BASELINE else None))
+        grar = float(mean(curves, "grar")[at(FULL_LOAD)])
+        row.append(_number(grar, 3, float(spread(curves, "grar")[at(FULL_LOAD)]) if several else None))
+        row.append(_number(float(mean(curves, "eopc_w")[at(BUSY_LOAD)]) / 1000, 1))
+        if gpus:
+            row.append(_number(float(watts_per_gpu(curves, gpus)[at(BUSY_LOAD)]), 1))
+        rows.append(row)
+    return heads, rows
+
+
+def _breakable(policy: str) -> str:
+    """A policy, escaped, that a narrow page may break after a plus."""
+    return html.escape(policy).replace("+", "+<wbr>")
+
+
+def _number(value: float, digits: int, deviation: float | None = None) -> Cell:
+    if not np.isfinite(value):
+        return (-1e99, "–")
+    text = f"{value:.{digits}f}"
+    text = text.lstrip("-") if float(text) == 0 else text.replace("-", "−")
+    if deviation is not None and np.isfinite(deviation):
+        text += f' <small class="pm">±{deviation:.{digits}f}</small>'
+    return (round(value, 6), text)
+
+
+def _table(heads: Sequence[str], rows: Sequence[Sequence[Cell]], title: str) -> str:
+    """A table whose headers are buttons that sort it."""
+    head, body = "", ""
+    for place, text in enumerate(heads):
+        align = ' class="text"' if rows and isinstance(rows[0][place][0], str) else ""
+        head += f'<th scope="col"{align}><button type="button">{html.escape(text)}</button></th>'
+    for row in rows:
+        cells = []
+        for place, (key, text) in enumerate(row):
+            tag, scope = (
+                ("th", ' scope="row"') if place == 0 else ("td", ' class="text"' if isinstance(key, str) else "")
+            )
+            cells.append(f'<{tag}{scope} data-key="{html.escape(str(key))}">{text}</{tag}>')
+        body += f"<tr>{''.join(cells)}</tr>"
+    return (
+        f'<div class="scroll" tabindex="0" role="region" aria-label="Policies on {title}"><table class="sortable">'
+        f"<caption>Policies on {title}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
+    )
+
+
+def claims_section(claims: Sequence[Mapping[str, Any]]) -> str:
+    given = [str(claim.get("verdict", "")) for claim in claims]
+    verbs = {verdict: verdict.replace("holds", "hold").replace("differs", "differ") for verdict in VERDICTS}
+    said = ", ".join(f"{given.count(verdict)} {verb}" for verdict, verb in verbs.items() if verdict in given)
+    rows = []
+    for claim in claims:
+        field = {key: html.escape(str(claim.get(key, "") or "")) for key in (*CLAIM_COLUMNS, "why")}
+        kind = VERDICTS.get(str(claim.get("verdict", "")), "other")
+        why = f'<p class="why">{field["why"]}</p>' if field["why"] else ""
+        rows.append(
+            f'<tr><th scope="row">{field["id"]}</th><td data-label="Section">{field["section"]}</td>'
+            f'<td data-label="Statement">{field["statement"]}</td><td data-label="Paper">{field["paper"]}</td>'
+            f'<td data-label="Measured">{field["measured"]}{why}</td>'
+            f'<td data-label="Verdict"><span class="verdict {kind}">{field["verdict"]}</span></td></tr>'
+        )
+    heads = "".join(f'<th scope="col">{name.capitalize() if name != "id" else ""}</th>' for name in CLAIM_COLUMNS)
+    return (
+        '<section id="claims"><h2>The paper\'s statements</h2>'
+        f'<p class="note">{len(claims)} statements: {html.escape(said)}.</p>'
+        f'<table class="claims"><thead><tr>{heads}</tr></thead><tbody>{"".join(rows)}</tbody></table></section>'
+    )
+
+
+def made_section(made: Mapping[str, Any]) -> str:
+    rows = "".join(
+        f"<dt>{html.escape(str(key))}</dt><dd>{html.escape(_plain(value))}</dd>" for key, value in made.items()
+    )
+    return f'<dl class="made">{rows}</dl>'
+
+
+def _plain(value: object) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key} {_plain(item)}" for key, item in value.items())
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return ", ".join(_plain(item) for item in value)
+    return str(value)
+
+
+def _percent(fraction: float) -> str:
+    return f"{fraction * 100:.1f} %" if np.isfinite(fraction) else "–"
