@@ -113,7 +113,7 @@ def _caller(result: Any) -> Any:
     if not COMPILED:
         return lambda function, arguments: function(*arguments)
 
-    @intrinsic  # type: ignore[untyped-decorator]
+    @intrinsic
     def call(typing_context: Any, address: Any, arguments: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
             wanted = [context.get_value_type(kind) for kind in signature.args[1].types]

@@ -13,6 +13,8 @@ ABOUT = "Power- and fragmentation-aware scheduling for GPU datacenters: what wou
 # name -> (function, one line of help)
 COMMANDS = {
     "compare": ("wattpack.cli.compare:compare_command", "Compare policies: savings and GRAR over load."),
+    "run": ("wattpack.cli.run:run_command", "Run an experiment file: every list in it is an axis."),
+    "paper": ("wattpack.cli.paper:paper_command", "The paper again: every figure, table and statement."),
     "replay": ("wattpack.cli.replay:replay_command", "One run on given nodes and tasks, every decision."),
     "explain": ("wattpack.cli.explain:explain_command", "Why a task goes where it goes, node by node."),
     "policies": ("wattpack.cli.policies:policies_command", "The policies, one line each."),
@@ -24,6 +26,7 @@ def new_app() -> Any:
 
     plain = Parameter(negative="")  # no `--empty-trace` beside `--trace`
     app = App(name="wattpack", help=ABOUT, version=__version__, help_format="plaintext", default_parameter=plain)
+    app.suppress_keyboard_interrupt = False  # `main` says what is kept
     for name, (function, line) in COMMANDS.items():
         app.command(function, name=name, help=line)
     return app
@@ -49,7 +52,8 @@ def main(arguments: list[str] | None = None) -> None:
     from cyclopts import CycloptsError
 
     try:
-        new_app()(words, exit_on_error=False, print_error=False)
+        app = new_app()
+        app(words, exit_on_error=False, print_error=False, result_action="return_value")
     except UserError as fault:
         _leave(f"wattpack: {fault}", 2)
     except CycloptsError as fault:

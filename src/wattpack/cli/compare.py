@@ -68,6 +68,9 @@ def compare_command(
     if comparison.results:
         gpus = float(load_datacenter(datacenter).gpus.sum())
         show(comparison, out, gpus, time.perf_counter() - start)
+    for name in trace or []:
+        if name not in {scenario.trace for scenario in comparison.scenarios}:
+            print(f"{name}: no tasks, nothing to compare", file=sys.stderr)
     for name, texts in comparison.unplaceable.items():
         for text in texts:
             print(f"{name}: can never fit any node: {text}", file=sys.stderr)

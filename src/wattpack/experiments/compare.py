@@ -8,10 +8,10 @@ from pathlib import Path
 
 from wattpack.datasets import alibaba2023
 from wattpack.datasets.sources import load_datacenter, load_trace
-from wattpack.errors import UserError
-from wattpack.experiments.folder import ResultsFolder
-from wattpack.experiments.runner import Outcome, Report, run_all
-from wattpack.experiments.scenario import Inputs, Scenario, new_scenario
+from wattpack.experiments.axes import DEFAULT_SEEDS as DEFAULT_SEEDS  # part of what this module offers
+from wattpack.experiments.axes import Block, Experiment, first_seeds
+from wattpack.experiments.runner import Outcome, Report, run_experiment
+from wattpack.experiments.scenario import Inputs, Scenario
 from wattpack.experiments.summary import BASELINE, Results, write_summary
 from wattpack.model.fit import FITS, fits
 from wattpack.model.nodes import Datacenter
@@ -22,9 +22,6 @@ from wattpack.policies.expression import parse
 MIXES = ("pwr:0.05+fgd:0.95", "pwr:0.1+fgd:0.9", "pwr:0.2+fgd:0.8")
 COMPETITORS = ("bestfit", "dotprod", "gpupacking", "gpuclustering")
 DEFAULT_POLICIES = (BASELINE, "pwr", *MIXES, *COMPETITORS, "random")
-DEFAULT_SEEDS = 10
-FIRST_SEED = 42
-MAX_SEEDS = 10_000
 
 
 @dataclass(frozen=True)
@@ -45,33 +42,28 @@ def compare(
     out: str | Path = "wattpack-results",
     report: Report | None = None,
     workers: int | None = None,
+    on: str = "local",
+    plugins: Sequence[str | Path] = (),
 ) -> Comparison:
     """Run every policy on every trace with every seed, skip what is finished in `out`, write `out/summary.csv`.
 
-    All inputs are read before anything is written. `report(done, all, what)` is called after each run.
+    All inputs are read before anything is written. `report(done, all, what)` is called after each run. `on` and
+    `plugins` are those of `run_all`.
     """
-    if not 1 <= seeds <= MAX_SEEDS:
-        raise UserError(f"seeds: {seeds}, expected 1 to {MAX_SEEDS}")
-    expressions = list(dict.fromkeys(parse(policy).expression for policy in (BASELINE, *policies)))
+    chosen = first_seeds(seeds)
+    expressions = tuple(dict.fromkeys(parse(policy).expression for policy in (BASELINE, *policies)))
     inputs = Inputs(
         {datacenter: load_datacenter(datacenter)},
         {trace: load_trace(trace) for trace in dict.fromkeys(traces)},
         {PAPER.name: PAPER},
     )
-    for name, trace in inputs.traces.items():
-        if len(trace) == 0:
-            raise UserError(f"{name}: no tasks, expected at least one to compare policies on")
-    # Seeds outermost: whoever stops early has all policies on some seeds, not some policies on all.
-    scenarios = tuple(
-        new_scenario(inputs, datacenter, trace, policy, FIRST_SEED + seed)
-        for seed in range(seeds)
-        for trace in inputs.traces
-        for policy in expressions
-    )
-    folder = ResultsFolder(Path(out))
-    outcome = run_all(scenarios, inputs, folder, report or (lambda done, all_, what: None), workers)
+    # A trace without tasks has no loads to read at: its result is empty.
+    filled = tuple(name for name, trace in inputs.traces.items() if len(trace) > 0)
+    block = Block(expressions, filled, (datacenter,), chosen)
+    experiment = Experiment("compare", (block,), inputs)
+    folder, scenarios, outcome = run_experiment(experiment, out, report, on, workers, plugins)
     results = folder.read(scenarios)
-    write_summary(Path(out) / "summary.csv", results)
+    write_summary(folder.path / "summary.csv", results)
     unplaceable = {
         name: unplaceable_classes(inputs.datacenters[datacenter], trace) for name, trace in inputs.traces.items()
     }

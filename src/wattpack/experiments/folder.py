@@ -1,101 +1,164 @@
-"""The results folder: `runs/ID.parquet`, one file a scenario and seed, and `experiment.json`. Reports read only this.
+"""The results folder: `runs/ID.parquet`, one file a run, `experiment.json` and `summary.csv`. Reports read only this.
 
 A run that is there is not run again; a changed scenario has another id; two folders merge by copying their `runs`.
-DuckDB reads it directly:
+DuckDB reads it directly (docs/guide/experiments.md has more):
 
     SELECT trace, policy, load, avg(eopc_w) FROM 'out/runs/*.parquet' GROUP BY ALL ORDER BY ALL
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import asdict
+import json
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from wattpack.errors import UserError
 from wattpack.experiments.curves import COLUMNS, LOADS, Curves
-from wattpack.experiments.scenario import Scenario
-from wattpack.files import make_folder, write_whole
+from wattpack.experiments.parquet import encode, is_whole
+from wattpack.experiments.scenario import Scenario, labels
+from wattpack.files import make_folder, write_text, write_whole
 
-Readings = dict[str, "np.ndarray"]
+Readings = dict[str, NDArray[np.float64]]
+Results = dict[tuple[str, str], Curves]
+
+SAID = tuple(field.name for field in fields(Scenario) if not field.name.endswith("_digest"))  # constant columns
+AT_ONCE = 256  # files read by one query: the names of the files are repeated in every row meanwhile
+ABANDONED_S = 3600.0  # a temporary file this old belongs to a process that was killed
+
+
+def encode_run(scenario: Scenario, readings: Readings) -> bytes:
+    """A run file: what was read at LOADS, with the scenario in constant columns."""
+    return encode({name: getattr(scenario, name) for name in SAID}, {"load": LOADS, **readings})
 
 
 class ResultsFolder:
     """A folder of finished runs."""
 
     def __init__(self, path: Path) -> None:
-        import duckdb  # 60 ms: only when results are written or read
-
         self.path = path
         self.runs = make_folder(path / "runs")
-        self._connection: Any = duckdb.connect(config={"threads": 1})
-        for leftover in self.runs.glob(".*.tmp"):  # of a process that was killed
-            leftover.unlink(missing_ok=True)
+        for leftover in self.runs.glob(".*.tmp"):
+            if leftover.stat().st_mtime < time.time() - ABANDONED_S:
+                leftover.unlink(missing_ok=True)
 
     def run_file(self, scenario: Scenario) -> Path:
         return self.runs / f"{scenario.id}.parquet"
 
     def missing(self, scenarios: Iterable[Scenario]) -> list[Scenario]:
-        """The scenarios that have no finished run here."""
-        there = {file.stem for file in self.runs.glob("*.parquet")}
-        return [scenario for scenario in scenarios if scenario.id not in there]
+        """The scenarios that have no finished run here; of those that are the same run by two names, the first."""
+        there = {file.stem for file in self.runs.glob("*.parquet") if _whole(file)}
+        wanted: dict[str, Scenario] = {}
+        for scenario in scenarios:
+            wanted.setdefault(scenario.id, scenario)
+        return [scenario for id_, scenario in wanted.items() if id_ not in there]
 
     def write(self, scenario: Scenario, readings: Readings) -> None:
-        """Store one finished run: what was read at LOADS, with the scenario in constant columns."""
-        columns: dict[str, Any] = {"load": LOADS, **readings}
-        said = {key: value for key, value in asdict(scenario).items() if not key.endswith("_digest")}
-        constants = ", ".join(f"{_literal(value)} AS {key}" for key, value in said.items())
-        self._connection.register("readings", columns)
-        try:
-            write_whole(
-                self.run_file(scenario),
-                lambda temporary: self._connection.execute(
-                    f"COPY (SELECT {constants}, * FROM readings) TO {_literal(str(temporary))} (FORMAT parquet)"
-                ),
-            )
-        finally:
-            self._connection.unregister("readings")
+        """Store one finished run."""
+        self.store(scenario, encode_run(scenario, readings))
 
-    def read(self, scenarios: Iterable[Scenario]) -> dict[tuple[str, str], Curves]:
-        """Curves by (trace, policy) of those of the scenarios that are finished, seeds ascending."""
-        found: dict[tuple[str, str], list[tuple[int, Readings]]] = {}
-        wanted = {scenario.id: scenario for scenario in scenarios}
-        files = [file for file in sorted(self.runs.glob("*.parquet")) if file.stem in wanted]
-        for file, readings in self._read_files(files):
-            scenario = wanted[file.stem]
-            found.setdefault((scenario.trace, scenario.policy), []).append((scenario.seed, readings))
+    def store(self, scenario: Scenario, data: bytes) -> None:
+        """Store the file of one finished run."""
+        write_whole(self.run_file(scenario), lambda temporary: temporary.write_bytes(data))
+
+    def read(self, scenarios: Iterable[Scenario], label: Mapping[Scenario, str] | None = None) -> Results:
+        """Curves by (trace, policy) of those of the scenarios that are finished, seeds ascending.
+
+        Where datacenters, power profiles or loads are several, the trace's name tells them apart (`labels`); `label`
+        gives the names where the scenarios are only a part of an experiment.
+        """
+        return self._read([(scenario.id, scenario) for scenario in scenarios], label)
+
+    def read_stored(self) -> Results:
+        """The same for the experiment that `experiment.json` describes, also one of an earlier version of wattpack."""
+        names = tuple(field.name for field in fields(Scenario))
+        try:
+            stored = [(row["id"], Scenario(*(row[name] for name in names))) for row in self.experiment()["scenarios"]]
+        except (KeyError, TypeError) as fault:
+            raise UserError(f"{self.path / 'experiment.json'}: no {fault} in it, expected a results folder") from None
+        return self._read(stored)
+
+    def _read(self, wanted: list[tuple[str, Scenario]], label: Mapping[Scenario, str] | None = None) -> Results:
+        label = labels(scenario for _, scenario in wanted) if label is None else label
+        runs = dict(self._read_files(dict.fromkeys(id_ for id_, _ in wanted)))
         # in the order in which the scenarios were given: the first policy is the one the user named first
-        order = dict.fromkeys((scenario.trace, scenario.policy) for scenario in wanted.values())
+        found: dict[tuple[str, str], dict[int, Readings]] = {}
+        for id_, scenario in wanted:
+            if id_ in runs:
+                found.setdefault((label[scenario], scenario.policy), {})[scenario.seed] = runs[id_]
         results = {}
-        for key in order:
-            if key in found:
-                runs = sorted(found[key], key=lambda run: run[0])
-                values = {column: np.stack([readings[column] for _, readings in runs]) for column in COLUMNS}
-                results[key] = Curves(key[0], key[1], tuple(seed for seed, _ in runs), values)
+        for (trace, policy), by_seed in found.items():
+            seeds = tuple(sorted(by_seed))
+            values = {column: np.stack([by_seed[seed][column] for seed in seeds]) for column in COLUMNS}
+            results[trace, policy] = Curves(trace, policy, seeds, values)
         return results
 
-    def _read_files(self, files: list[Path]) -> Iterable[tuple[Path, Readings]]:
-        if not files:
-            return
-        names = ", ".join(_literal(str(file)) for file in files)
+    def _read_files(self, ids: Iterable[str]) -> Iterator[tuple[str, Readings]]:
+        import duckdb  # 60 ms: only when results are read
+
+        there = {file.stem: file for file in self.runs.glob("*.parquet")}
+        files = [there[id_] for id_ in ids if id_ in there]
+        with duckdb.connect(config={"threads": 1}) as connection:
+            for start in range(0, len(files), AT_ONCE):
+                yield from _query(connection, files[start : start + AT_ONCE])
+
+    def write_experiment(self, told: Mapping[str, Any], scenarios: Iterable[Scenario]) -> None:
+        """`experiment.json`: what was run, on what, and every scenario with its id."""
+        rows = [{"id": scenario.id, **asdict(scenario)} for scenario in scenarios]
+        texts = ",\n".join(f"  {json.dumps(row)}" for row in rows)
+        head = json.dumps(dict(told), indent=1)
+        write_text(self.path / "experiment.json", f'{head[:-2]},\n "scenarios": [\n{texts}\n ]\n}}\n')
+
+    def experiment(self) -> dict[str, Any]:
+        """What `experiment.json` holds."""
+        file = self.path / "experiment.json"
         try:
-            table = self._connection.execute(
-                f"SELECT filename, {', '.join(COLUMNS)} FROM read_parquet([{names}], filename = true)"
-            ).fetchnumpy()
-        except Exception as fault:
-            raise UserError(f"{self.runs}: not readable ({_first_line(fault)}); delete the file it names") from None
-        points = len(LOADS)
-        for start in range(0, len(table["filename"]), points):
-            rows = slice(start, start + points)
-            yield Path(table["filename"][start]), {column: table[column][rows] for column in COLUMNS}
+            found = json.loads(file.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as fault:
+            raise UserError(f"{file}: cannot be read ({fault}), expected a results folder") from None
+        if not isinstance(found, dict):
+            raise UserError(f"{file}: a {type(found).__name__}, expected a results folder")
+        return found
 
 
-def _literal(value: object) -> str:
-    """A value as SQL; text is quoted, so that no file or policy name can be read as SQL."""
-    return "'" + str(value).replace("'", "''") + "'" if isinstance(value, str) else repr(value)
+def _query(connection: Any, files: list[Path]) -> Iterator[tuple[str, Readings]]:
+    names = ", ".join(_literal(str(file)) for file in files)
+    query = f"SELECT filename, {', '.join(COLUMNS)} FROM read_parquet([{names}], filename = true)"
+    try:
+        table = connection.execute(query).fetchnumpy()
+    except Exception as fault:
+        if len(files) > 1:  # one by one, to find the one that is broken
+            for file in files:
+                yield from _query(connection, [file])
+            return
+        raise UserError(
+            f"{files[0]}: not a run file ({_first_line(fault)}), expected to delete it and run again"
+        ) from None
+    points = len(LOADS)
+    for start in range(0, len(table["filename"]), points):
+        rows = slice(start, start + points)
+        yield Path(table["filename"][start]).stem, {column: table[column][rows].copy() for column in COLUMNS}
+
+
+def _whole(file: Path) -> bool:
+    """Whether a run file was written, or copied here, to its end."""
+    try:
+        with file.open("rb") as opened:
+            start = opened.read(4)
+            opened.seek(-4, 2)
+            return is_whole(start, opened.read(4))
+    except OSError:
+        return False
+
+
+def _literal(text: str) -> str:
+    """A text as SQL, quoted, so that no file name can be read as SQL."""
+    return "'" + text.replace("'", "''") + "'"
 
 
 def _first_line(fault: Exception) -> str:

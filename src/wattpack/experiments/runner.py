@@ -1,17 +1,28 @@
-"""Runs the scenarios that are not in the results folder yet, and stores each when it is done."""
+"""Runs the scenarios that are not in the results folder yet, wherever runs run, and stores each when it is done."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from time import monotonic
+from typing import Any
 
-from wattpack.experiments.curves import read_at_loads
-from wattpack.experiments.folder import Readings, ResultsFolder
-from wattpack.experiments.scenario import Inputs, Scenario, run_scenario
+from wattpack.experiments.axes import Experiment, resolve
+from wattpack.experiments.folder import ResultsFolder
+from wattpack.experiments.plugins import read_plugins
+from wattpack.experiments.provenance import machine, versions
+from wattpack.experiments.scenario import Inputs, Scenario, labels, run_scenario
+from wattpack.experiments.summary import BASELINE, Results, write_summary_parts
+from wattpack.experiments.where import open_place, parse_on
+from wattpack.experiments.where.place import stream
+from wattpack.jit import is_cold
 
 Report = Callable[[int, int, str], None]  # runs done, runs in all, what just ended
+
+READ_AT_ONCE = 512  # runs held while the summary is made: 27 kB each
 
 
 @dataclass
@@ -21,56 +32,121 @@ class Outcome:
     done: int = 0
     skipped: int = 0  # were in the folder already
     failed: list[tuple[Scenario, str]] = field(default_factory=list)
+    seconds: float = 0.0
 
 
-def run_and_read(scenario: Scenario, inputs: Inputs) -> Readings:
-    """What a worker does: one run, read at the grid of loads."""
-    return read_at_loads(run_scenario(scenario, inputs))
+def run_experiment(
+    experiment: Experiment,
+    out: str | Path,
+    report: Report | None = None,
+    on: str = "local",
+    workers: int | None = None,
+    plugins: Sequence[str | Path] = (),
+) -> tuple[ResultsFolder, tuple[Scenario, ...], Outcome]:
+    """Run an experiment into the folder `out`. `report(done, all, what)` is called after each run.
+
+    `experiment.json` is written first, so that a part of the runs is known for what it is, and again with the outcome.
+    """
+    parse_on(on)
+    inputs, scenarios = resolve(experiment)
+    folder = ResultsFolder(Path(out))
+    told = _told(experiment, on, workers)
+    folder.write_experiment(told, scenarios)
+    outcome = run_all(scenarios, inputs, folder, report or _no_report, on, workers, plugins)
+    told["outcome"] = {
+        "seconds": round(outcome.seconds, 3),
+        "done": outcome.done,
+        "skipped": outcome.skipped,
+        "failed": [{"id": scenario.id, "fault": fault} for scenario, fault in outcome.failed],
+    }
+    folder.write_experiment(told, scenarios)
+    return folder, scenarios, outcome
 
 
 def run_all(
-    scenarios: Sequence[Scenario], inputs: Inputs, folder: ResultsFolder, report: Report, workers: int | None = None
+    scenarios: Sequence[Scenario],
+    inputs: Inputs,
+    folder: ResultsFolder,
+    report: Report,
+    on: str = "local",
+    workers: int | None = None,
+    plugins: Sequence[str | Path] = (),
 ) -> Outcome:
-    """Run what is missing. A failing run is noted and does not sink the rest; Ctrl-C leaves the finished ones."""
+    """Run what is missing in the folder. A failing run is noted and does not sink the rest; Ctrl-C leaves the finished.
+
+    `on`: `local`, `dask[=ADDRESS]`, `ray[=ADDRESS]`, or `threads` and `processes` to say which of the two local ways.
+    `plugins`: files that registered policies of the user's own; workers elsewhere import them too.
+    """
+    started = monotonic()
+    texts = read_plugins(plugins)
     missing = folder.missing(scenarios)
     outcome = Outcome(skipped=len(scenarios) - len(missing))
     report(outcome.skipped, len(scenarios), "")
-    for scenario, result in in_threads(missing, inputs, workers or usable_cores()):
-        if isinstance(result, Exception):
-            outcome.failed.append((scenario, f"{type(result).__name__}: {result}"))
-        else:
-            folder.write(scenario, result)
-            outcome.done += 1
-        finished = outcome.skipped + outcome.done + len(outcome.failed)
-        report(finished, len(scenarios), f"{scenario.trace} {scenario.policy} seed {scenario.seed}")
+    if missing:
+        place = open_place(on, missing, inputs, workers, texts, lambda: _warm_up(missing, inputs))
+        with closing(stream(place, missing)) as results:
+            for scenario, result in results:
+                if isinstance(result, Exception):
+                    outcome.failed.append((scenario, _line(result)))
+                else:
+                    folder.store(scenario, result)
+                    outcome.done += 1
+                finished = outcome.skipped + outcome.done + len(outcome.failed)
+                report(finished, len(scenarios), str(scenario))
+    outcome.seconds = monotonic() - started
     return outcome
 
 
-def usable_cores() -> int:
-    """Cores this process may use (a container may allow fewer than the machine has)."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+def summarise(folder: ResultsFolder, scenarios: Sequence[Scenario]) -> Path:
+    """Write `summary.csv` of the finished runs, holding few of them at a time."""
+    path = folder.path / "summary.csv"
+    write_summary_parts(path, _summary_parts(folder, scenarios))
+    return path
 
 
-def in_threads(
-    scenarios: Sequence[Scenario], inputs: Inputs, workers: int
-) -> Iterator[tuple[Scenario, Readings | Exception]]:
-    """Results as they come. Kernels release the GIL, so threads use all cores without copying anything."""
-    queue = iter(scenarios)
-    running: dict[Future[Readings], Scenario] = {}
-    with ThreadPoolExecutor(workers) as pool:
-        try:
-            while True:
-                # A short queue: what is not started is not lost when the user stops, and no result waits in memory.
-                while len(running) < workers + 2 and (scenario := next(queue, None)) is not None:
-                    running[pool.submit(run_and_read, scenario, inputs)] = scenario
-                if not running:
-                    return
-                for future in wait(running, return_when=FIRST_COMPLETED).done:
-                    scenario = running.pop(future)
-                    fault = future.exception()
-                    if fault is not None and not isinstance(fault, Exception):
-                        raise fault
-                    yield scenario, fault if fault is not None else future.result()
-        except BaseException:
-            pool.shutdown(cancel_futures=True)
-            raise
+def _summary_parts(folder: ResultsFolder, scenarios: Sequence[Scenario]) -> Iterator[tuple[Results, Sequence[str]]]:
+    """The finished runs, a few policies of a trace at a time with their baseline, and which policies are meant."""
+    label = labels(scenarios)
+    by_policy: dict[str, dict[str, list[Scenario]]] = {}
+    for scenario in scenarios:
+        by_policy.setdefault(label[scenario], {}).setdefault(scenario.policy, []).append(scenario)
+    for policies in by_policy.values():
+        baseline = policies.get(BASELINE, [])
+        meant: list[str] = []
+        chosen: list[Scenario] = []
+        for policy, runs in policies.items():
+            meant.append(policy)
+            chosen += runs
+            if len(chosen) >= READ_AT_ONCE:
+                yield folder.read(dict.fromkeys([*chosen, *baseline]), label), meant
+                meant, chosen = [], []
+        if meant:
+            yield folder.read(dict.fromkeys([*chosen, *baseline]), label), meant
+
+
+def _told(experiment: Experiment, on: str, workers: int | None) -> dict[str, Any]:
+    return {
+        "name": experiment.name,
+        "experiment": [block.axes() for block in experiment.blocks],
+        "started": datetime.now(UTC).isoformat(timespec="seconds"),
+        "on": on,
+        "workers": workers,
+        "versions": versions(),
+        "machine": machine(),
+    }
+
+
+def _warm_up(scenarios: Iterable[Scenario], inputs: Inputs) -> None:
+    """Compile what the runs need, if nothing is compiled yet, before many processes set about the same work."""
+    if is_cold():
+        for scenario in {scenario.policy: scenario for scenario in scenarios}.values():
+            run_scenario(replace(scenario, up_to=0.001), inputs)
+
+
+def _line(fault: Exception) -> str:
+    """A fault in one line; the kind alone where it has no text."""
+    return ": ".join([type(fault).__name__, *str(fault).splitlines()[:1]])
+
+
+def _no_report(done: int, everything: int, what: str) -> None:
+    """Nobody looks."""

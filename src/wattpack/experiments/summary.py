@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
+from collections.abc import Collection, Iterable
 from pathlib import Path
 
 import numpy as np
@@ -21,10 +22,12 @@ HEADER = (
 EVERY = round(0.01 / STEP)
 
 
-def summary_rows(results: Results) -> list[list[str]]:
-    """Rows of `summary.csv`; cells of loads that no run reached are empty."""
+def summary_rows(results: Results, policies: Collection[str] | None = None) -> list[list[str]]:
+    """Rows of `summary.csv`, of all policies or of these; cells of loads that no run reached are empty."""
     rows = []
     for (trace, policy), curves in results.items():
+        if policies is not None and policy not in policies:
+            continue
         baseline = results.get((trace, BASELINE))
         saving = curves.saving(baseline) if baseline else None
         by_seed = curves.saving_by_seed(baseline) if baseline else None
@@ -63,10 +66,17 @@ def _number(value: np.floating | float, digits: int) -> str:
 
 
 def write_summary(path: Path, results: Results) -> None:
+    write_summary_parts(path, [(results, None)])
+
+
+def write_summary_parts(path: Path, parts: Iterable[tuple[Results, Collection[str] | None]]) -> None:
+    """The same part by part, for more runs than should be held at once: results, and the policies meant in them."""
+
     def write(temporary: Path) -> None:
         with temporary.open("w", newline="", encoding="utf-8") as file:
             writer = csv.writer(file, lineterminator="\n")
             writer.writerow(HEADER)
-            writer.writerows(summary_rows(results))
+            for results, policies in parts:
+                writer.writerows(summary_rows(results, policies))
 
     write_whole(path, write)

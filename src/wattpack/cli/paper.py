@@ -1,0 +1,173 @@
+"""`wattpack paper`: every figure, table and statement of the paper, again."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from wattpack.cli.progress import progress_bar
+from wattpack.cli.run import raise_if_failed, told
+from wattpack.datasets import alibaba2023
+from wattpack.errors import RunError
+from wattpack.experiments.paper.claims import Claim, check_claims, count_verdicts, must_hold_but_differ, write_claims
+from wattpack.experiments.paper.published import (
+    AGREES,
+    Difference,
+    compare_published,
+    read_published,
+    whole_range,
+    write_published,
+)
+from wattpack.experiments.paper.tables import write_tables
+from wattpack.experiments.provenance import machine, versions
+from wattpack.experiments.runner import Outcome, run_experiment
+from wattpack.experiments.spec import DEFAULT_SEEDS, load_paper
+from wattpack.experiments.summary import Results, write_summary
+from wattpack.jit import say_if_compiling
+
+STYLES = {"holds": "green", "holds within tolerance": "cyan", "differs": "bold red"}
+
+
+def paper_command(
+    *,
+    seeds: int = DEFAULT_SEEDS,
+    out: Path = Path("wattpack-paper"),
+    on: str = "local",
+    workers: int | None = None,
+    published: Path | None = None,
+) -> None:
+    """Run all traces and policies of the paper; write its figures and tables, and a verdict on each of its statements.
+
+    Finished runs are kept in the folder: the same command goes on from them.
+
+    Parameters
+    ----------
+    seeds
+        Runs of each policy on each trace; the paper has 10.
+    out
+        Folder for summary.csv, figures, tables, claims.csv, report.html and the finished runs.
+    on
+        Where runs run: local, dask[=ADDRESS] or ray[=ADDRESS].
+    workers
+        Runs at once; default: all cores.
+    published
+        Folder with allocation_percent.csv and fragmentation_percent.csv of others: compare with them.
+    """
+    theirs = read_published(published) if published is not None else {}
+    experiment = load_paper().with_seeds(seeds)
+    say_if_compiling()
+    with progress_bar("the paper") as report:
+        folder, scenarios, outcome = run_experiment(experiment, out, report, on, workers)
+    print(told(outcome), file=sys.stderr)
+    results = folder.read(scenarios)
+    claims = check_claims(results)
+    differences = compare_published(results, theirs, int(alibaba2023.datacenter().gpus.sum()))
+    write_summary(out / "summary.csv", results)
+    write_claims(out / "claims.csv", claims)
+    write_tables(out / "tables")
+    if published is not None:
+        write_published(out / "published.csv", differences)
+    if results:
+        write_pictures(out, results, claims, how_it_was_made(outcome, results, on, differences))
+    show(claims, differences, out)
+    raise_if_failed(outcome)
+    raise_if_wrong(claims)
+
+
+def write_pictures(out: Path, results: Results, claims: Sequence[Claim], made: dict[str, Any]) -> None:
+    """`figures/fig1` to `fig10` and `report.html`."""
+    from wattpack.report.figures import paper_figures, save  # matplotlib: half a second
+    from wattpack.report.html import write_report
+
+    for name, figure in paper_figures(results).items():
+        save(figure, out / "figures", name)
+    gpus = float(alibaba2023.datacenter().gpus.sum())
+    write_report(out / "report.html", results, made, [claim.row() for claim in claims], gpus)
+
+
+def how_it_was_made(outcome: Outcome, results: Results, on: str, differences: Sequence[Difference]) -> dict[str, Any]:
+    made: dict[str, Any] = {
+        "command": "wattpack paper",
+        "made": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        "runs": f"{told(outcome)} ({on})",
+        "seeds": sorted({seed for curves in results.values() for seed in curves.seeds}),
+        **{f"version of {name}": text for name, text in versions().items()},
+        **machine(),
+    }
+    if differences:
+        made["published results"] = published_line(differences)
+    return made
+
+
+def show(claims: Sequence[Claim], differences: Sequence[Difference], out: Path) -> None:
+    console = Console()
+    if not console.is_terminal:
+        console = Console(width=200)
+    if differences:
+        console.print(published_table(differences))
+        console.print(Text(published_line(differences)))
+    console.print(verdict_table(claims))
+    console.print(Text(closing_line(claims)))
+    for what, path in (("summary", "summary.csv"), ("verdicts", "claims.csv"), ("report", "report.html")):
+        print(f"{what:<9}{out / path}")
+
+
+def verdict_table(claims: Sequence[Claim]) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0))
+    for name in ("", "the paper says", "measured", "verdict"):
+        table.add_column(name, vertical="top")
+    for claim in claims:
+        measured = Text(claim.measured)
+        if claim.why:
+            measured.append(f"\n{claim.why}", style="italic")
+        statement = Text(f"{claim.section}: {claim.statement}")
+        table.add_row(claim.id, statement, measured, Text(claim.verdict, style=STYLES[claim.verdict]))
+    return table
+
+
+def closing_line(claims: Sequence[Claim]) -> str:
+    counts = count_verdicts(claims)
+    said = ", ".join(f"{count} {_plural(verdict)}" for verdict, count in counts.items() if count)
+    return f"{len(claims)} statements: {said}"
+
+
+def _plural(verdict: str) -> str:
+    return verdict.replace("holds", "hold").replace("differs", "differ")
+
+
+def published_table(differences: Sequence[Difference]) -> Table:
+    """The largest difference of every trace and policy, with what two sets of seeds may differ by."""
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0))
+    for name in ("trace", "policy", "measure"):
+        table.add_column(name, no_wrap=True)
+    for name in ("at load %", "ours", "published", "difference", "allowed"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("verdict")
+    for row in whole_range(differences):
+        numbers = [f"{value:.2f}" for value in (row.ours, row.published)] + [f"{row.difference:+.2f}"]
+        verdict = Text(row.verdict, style="" if row.verdict == AGREES else "bold red")
+        names = (row.trace, row.policy, row.measure.removesuffix("_percent"), str(row.load_percent))
+        table.add_row(*map(Text, (*names, *numbers, f"{row.allowed:.2f}")), verdict)
+    return table
+
+
+def published_line(differences: Sequence[Difference]) -> str:
+    rows = whole_range(differences)
+    agree = sum(row.verdict == AGREES for row in rows)
+    pairs = len({(row.trace, row.policy) for row in rows})
+    return f"{agree} of {len(rows)} published curves ({pairs} pairs of trace and policy) are {AGREES} at every load"
+
+
+def raise_if_wrong(claims: Sequence[Claim]) -> None:
+    """Exit code 1 for a statement that our data alone decide; that another one differs is a result."""
+    wrong = must_hold_but_differ(claims)
+    if wrong:
+        raise RunError(f"must hold, but differs: {'; '.join(f'{claim.id}, {claim.why}' for claim in wrong)}")

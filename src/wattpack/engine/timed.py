@@ -1,0 +1,183 @@
+"""The timed run: tasks come and go; those that fit nowhere are dropped. Means over time after a warm-up.
+
+Events are ordered by (time, kind, sequence), departures before arrivals: what leaves at the moment another comes has
+made room for it.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wattpack.engine.arrivals import Engine
+from wattpack.engine.decide import NOWHERE, decide, pick
+from wattpack.engine.plan import Plan
+from wattpack.engine.scores import Scores
+from wattpack.engine.state import (
+    ALLOCATED,
+    COLUMNS,
+    CPU_POWER,
+    FAILED,
+    FRAGMENTATION,
+    GPU_POWER,
+    MICRO,
+    State,
+    arrive,
+    place,
+    release,
+)
+from wattpack.jit import inner, kernel
+from wattpack.model.tasks import Workload
+
+
+class Departures(NamedTuple):
+    """Tasks that are placed, as a heap by (time, task); `size` is int64[1]."""
+
+    time_s: NDArray[np.float64]
+    task: NDArray[np.int64]
+    size: NDArray[np.int64]
+
+
+@inner
+def earlier(heap: Departures, a: int, b: int) -> bool:
+    if heap.time_s[a] != heap.time_s[b]:
+        return heap.time_s[a] < heap.time_s[b]
+    return heap.task[a] < heap.task[b]
+
+
+@inner
+def swap(heap: Departures, a: int, b: int) -> None:
+    time_s, task = heap.time_s[a], heap.task[a]
+    heap.time_s[a], heap.task[a] = heap.time_s[b], heap.task[b]
+    heap.time_s[b], heap.task[b] = time_s, task
+
+
+@inner
+def push(heap: Departures, time_s: float, task: int) -> None:
+    at = heap.size[0]
+    heap.time_s[at], heap.task[at] = time_s, task
+    heap.size[0] += 1
+    while at > 0 and earlier(heap, at, (at - 1) // 2):
+        swap(heap, at, (at - 1) // 2)
+        at = (at - 1) // 2
+
+
+@inner
+def pop(heap: Departures) -> int:
+    """Take the first departure out; returns its task."""
+    task = heap.task[0]
+    heap.size[0] -= 1
+    swap(heap, 0, heap.size[0])
+    at = 0
+    while True:
+        first = 2 * at + 1
+        if first >= heap.size[0]:
+            return task
+        if first + 1 < heap.size[0] and earlier(heap, first + 1, first):
+            first += 1
+        if not earlier(heap, first, at):
+            return task
+        swap(heap, at, first)
+        at = first
+
+
+@inner
+def pass_time(totals: Any, since_s: float, until_s: float, means: Any) -> None:
+    """Add what held from `since_s` to `until_s` to the integrals of the totals; means[COLUMNS] is the time."""
+    for column in range(COLUMNS):
+        means[column] += totals[column] * (until_s - since_s)
+    means[COLUMNS] += until_s - since_s
+
+
+@kernel
+def run_timed(
+    state: State,
+    plan: Plan,
+    scores: Scores,
+    sequence: Any,
+    arrival_s: Any,
+    duration_s: Any,
+    luck: Any,
+    measured_from: int,
+    heap: Departures,
+    node: Any,
+    gpus: Any,
+    integrals: Any,
+) -> None:
+    """Let the tasks come and go. `integrals`, float64[COLUMNS + 1], over the time from arrival `measured_from` on.
+
+    Filled per task: node int32 (NOWHERE if it was dropped), gpus int32 (bit set).
+    """
+    now = arrival_s[0] if len(arrival_s) > 0 else 0.0
+    for i in range(len(sequence)):
+        measured = i > measured_from
+        while heap.size[0] > 0 and heap.time_s[0] <= arrival_s[i]:
+            if measured:
+                pass_time(state.totals, now, heap.time_s[0], integrals)
+            now = heap.time_s[0]
+            gone = pop(heap)
+            release(state, plan, sequence[gone], node[gone], gpus[gone])
+        if measured:
+            pass_time(state.totals, now, arrival_s[i], integrals)
+        now = arrival_s[i]
+        k = sequence[i]
+        arrive(state, plan, k)
+        n = decide(state, plan, scores, k, luck[i, 0])
+        node[i] = n
+        if n == NOWHERE:
+            state.totals[FAILED] += 1
+        else:
+            gpus[i] = pick(state, plan, scores, k, n, luck[i, 1])
+            place(state, plan, k, n, gpus[i])
+            push(heap, now + duration_s[i], i)
+
+
+class Steady(NamedTuple):
+    """Means over the measured time."""
+
+    eopc_w: float
+    cpu_w: float
+    gpu_w: float
+    allocated_gpus: float
+    grar: float  # of the tasks that came while measured: GPU placed / GPU asked for
+    fragmentation_gpus: float
+    arrivals: int  # measured
+
+    @property
+    def w_per_gpu(self) -> float:
+        """Watts per GPU allocated: the fair measure where policies serve different amounts."""
+        return self.eopc_w / self.allocated_gpus if self.allocated_gpus > 0 else float("nan")
+
+
+def simulate_timed(
+    engine: Engine,
+    workload: Workload,
+    arrival_s: NDArray[np.float64],
+    duration_s: NDArray[np.float64],
+    luck: NDArray[np.float64],
+    measured_from: int,
+) -> tuple[Steady, NDArray[np.int32], NDArray[np.int32]]:
+    """Run `workload` with these times (arrivals ascending) on `engine`; also the node and the GPUs of each task."""
+    tasks = len(workload)
+    node, gpus = np.full(tasks, NOWHERE, dtype=np.int32), np.zeros(tasks, dtype=np.int32)
+    heap = Departures(np.zeros(tasks + 1), np.zeros(tasks + 1, dtype=np.int64), np.zeros(1, dtype=np.int64))
+    integrals = np.zeros(COLUMNS + 1)
+    state, plan, scores = engine.state, engine.plan, engine.scores
+    run_timed(
+        state, plan, scores, workload.sequence, arrival_s, duration_s, luck, measured_from, heap, node, gpus, integrals
+    )
+    means = integrals[:COLUMNS] / integrals[COLUMNS] if integrals[COLUMNS] > 0 else np.full(COLUMNS, np.nan)
+    asked = workload.gpu_request_milli()[measured_from:]
+    placed = asked[node[measured_from:] != NOWHERE].sum()
+    steady = Steady(
+        eopc_w=float(means[CPU_POWER] + means[GPU_POWER]) / 1000,
+        cpu_w=float(means[CPU_POWER]) / 1000,
+        gpu_w=float(means[GPU_POWER]) / 1000,
+        allocated_gpus=float(means[ALLOCATED]) / 1000,
+        grar=float(placed / asked.sum()) if asked.sum() > 0 else 1.0,
+        fragmentation_gpus=float(means[FRAGMENTATION:].sum()) / MICRO / 1000,
+        arrivals=tasks - measured_from,
+    )
+    return steady, node, gpus

@@ -1,0 +1,57 @@
+"""Steady state: Poisson arrivals of a trace's classes at an offered load, exponential durations, refused tasks dropped.
+
+The paper fills a datacenter once; clusters live with departures. This is the second regime of a comparison.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wattpack.datasets.inflation import node_order, seeded
+from wattpack.engine.arrivals import Engine, draw_luck
+from wattpack.engine.timed import Steady, simulate_timed
+from wattpack.errors import UserError
+from wattpack.model.nodes import Datacenter
+from wattpack.model.policy import Mix
+from wattpack.model.power import PAPER, PowerProfile
+from wattpack.model.target import Target
+from wattpack.model.tasks import Workload
+
+ARRIVALS = 60_000
+MEAN_DURATION_S = 3600.0  # only sets the unit of time: results do not depend on it
+
+
+def offered(
+    trace: Workload, capacity_gpu_milli: int, load: float, arrivals: int, rng: np.random.Generator
+) -> tuple[Workload, NDArray[np.float64], NDArray[np.float64]]:
+    """Tasks drawn from the trace with their arrival times and durations, such that `load` of the GPUs are asked for."""
+    mean_milli = float(trace.gpu_request_milli().mean()) if len(trace) else 0.0
+    if mean_milli == 0 or capacity_gpu_milli == 0:
+        raise UserError(
+            f"{trace.name}: no GPU is asked for or there is none, expected a GPU workload for a steady state"
+        )
+    rate = load * capacity_gpu_milli / (mean_milli * MEAN_DURATION_S)
+    sequence = trace.sequence[rng.integers(len(trace), size=arrivals)]
+    arrival_s = np.cumsum(rng.exponential(1 / rate, size=arrivals))
+    return trace.with_sequence(sequence), arrival_s, rng.exponential(MEAN_DURATION_S, size=arrivals)
+
+
+def run_steady(
+    datacenter: Datacenter,
+    trace: Workload,
+    mix: Mix,
+    load: float,
+    seed: int,
+    profile: PowerProfile = PAPER,
+    arrivals: int = ARRIVALS,
+) -> Steady:
+    """One run at offered load `load`, the second half of the arrivals measured; policies of a seed see the same tasks."""
+    if not 0 < load <= 10:
+        raise UserError(f"steady load {load:g}, expected above 0 and at most 10")
+    seeds = seeded(seed)
+    workload, arrival_s, duration_s = offered(trace, datacenter.gpu_milli, load, arrivals, seeds.workload)
+    shuffled = datacenter.ordered(node_order(datacenter, seeds.node_order))
+    engine = Engine(shuffled, workload.classes, mix, Target.of(trace), profile)
+    luck = draw_luck(workload, seeds.policy)
+    return simulate_timed(engine, workload, arrival_s, duration_s, luck, arrivals // 2)[0]

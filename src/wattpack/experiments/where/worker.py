@@ -1,0 +1,70 @@
+"""What a worker does, wherever it is: take the inputs once, then run one scenario after another into run files."""
+
+from __future__ import annotations
+
+import platform
+import uuid
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from threading import Lock
+
+from wattpack.experiments.curves import read_at_loads
+from wattpack.experiments.folder import encode_run
+from wattpack.experiments.plugins import Plugin, import_plugin
+from wattpack.experiments.scenario import Inputs, Scenario, code_digest, policy_digest, run_scenario
+from wattpack.policies.expression import parse
+
+KEPT = 4  # inputs of so many experiments at once: a cluster may serve several
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What all runs of an experiment need. It travels once to each worker."""
+
+    inputs: Inputs
+    plugins: tuple[Plugin, ...] = ()
+    code: str = field(default_factory=code_digest)
+    token: str = field(default_factory=lambda: uuid.uuid4().hex)
+
+
+_setups: OrderedDict[str, Setup] = OrderedDict()
+_ready: set[str] = set()
+_lock = Lock()
+
+
+def take(setup: Setup) -> None:
+    """Keep the inputs on this worker. Nothing is checked yet, so that whatever is wrong belongs to a run."""
+    with _lock:
+        _setups[setup.token] = setup
+        while len(_setups) > KEPT:
+            _setups.popitem(last=False)
+
+
+def has(token: str) -> bool:
+    return token in _setups
+
+
+def run_on_worker(token: str, scenario: Scenario) -> bytes:
+    """The run file of one scenario."""
+    setup = _setups[token]
+    _make_ready(setup)
+    if policy_digest(parse(scenario.policy)) != scenario.policy_digest:
+        raise RuntimeError(f"the policies of {scenario.policy!r} have other code on this worker")
+    return run_file(scenario, setup.inputs)
+
+
+def run_file(scenario: Scenario, inputs: Inputs) -> bytes:
+    """One run, read at the grid of loads, as the file that is stored."""
+    return encode_run(scenario, read_at_loads(run_scenario(scenario, inputs)))
+
+
+def _make_ready(setup: Setup) -> None:
+    """Once per worker and experiment: the same code as where the experiment was started, and the user's policies."""
+    with _lock:
+        if setup.token in _ready:
+            return
+        if code_digest() != setup.code:
+            raise RuntimeError(f"the worker on {platform.node()} has another version of wattpack: its results differ")
+        for plugin in setup.plugins:
+            import_plugin(plugin)
+        _ready.add(setup.token)

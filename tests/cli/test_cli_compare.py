@@ -1,0 +1,133 @@
+"""`wattpack compare` through its front door."""
+
+from __future__ import annotations
+
+import csv
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from cli.files import NODES, TASKS, write_nodes, write_tasks
+from wattpack.cli import main
+
+
+def compare(out: Path, *more: str) -> None:
+    main(["compare", "--out", str(out), *more])
+
+
+def rows(out: Path) -> list[dict[str, str]]:
+    with (out / "summary.csv").open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_it_writes_the_fixed_columns_at_every_hundredth_of_load_and_a_report(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    compare(out, "--policy", "PWR:.1 + fgd:0.9", "--seeds", "2")
+    header = (out / "summary.csv").read_text().splitlines()[0]
+    assert header.startswith("trace,policy,load,eopc_w,cpu_w,gpu_w,saving,grar,fragmentation_milli,seeds")
+    found = rows(out)
+    assert {row["policy"] for row in found} == {"fgd", "pwr:0.1+fgd:0.9"}  # the baseline is always run
+    assert [row["load"] for row in found if row["policy"] == "fgd"] == [f"{i / 100:.2f}" for i in range(131)]
+    by = {(row["policy"], row["load"]): row for row in found}
+    fgd, mix = by["fgd", "0.50"], by["pwr:0.1+fgd:0.9", "0.50"]
+    assert float(mix["saving"]) == pytest.approx(1 - float(mix["eopc_w"]) / float(fgd["eopc_w"]), abs=1e-6)
+    assert float(fgd["eopc_w"]) == pytest.approx(float(fgd["cpu_w"]) + float(fgd["gpu_w"]), abs=0.11)
+    assert fgd["seeds"] == "2"
+    assert 0.11 < float(mix["saving"]) < 0.15  # the paper's 13 %
+    assert (out / "report.html").read_text().startswith("<!doctype html>")
+    assert (out / "figures" / "compare-default.png").stat().st_size > 10_000
+    assert str(out / "report.html") in capsys.readouterr().out
+
+
+def test_the_same_command_again_runs_nothing_and_gives_the_same_bytes(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    words = ("--datacenter", write_nodes(tmp_path), "--trace", write_tasks(tmp_path), "--seeds", "2", "--policy", "pwr")
+    compare(out, *words)
+    summary = (out / "summary.csv").read_bytes()
+    times = {file.name: file.stat().st_mtime_ns for file in (out / "runs").iterdir()}
+    compare(out, *words)
+    assert (out / "summary.csv").read_bytes() == summary
+    assert {file.name: file.stat().st_mtime_ns for file in (out / "runs").iterdir()} == times
+
+
+def test_two_folders_from_the_same_seeds_hold_the_same_bytes(tmp_path: Path) -> None:
+    words = (
+        "--datacenter",
+        write_nodes(tmp_path),
+        "--trace",
+        write_tasks(tmp_path),
+        "--seeds",
+        "2",
+        "--policy",
+        "random",
+    )
+    compare(tmp_path / "a", *words)
+    compare(tmp_path / "b", *words, "--workers", "1")
+    assert (tmp_path / "a" / "summary.csv").read_bytes() == (tmp_path / "b" / "summary.csv").read_bytes()
+    first, second = ({f.name: f.read_bytes() for f in (tmp_path / x / "runs").iterdir()} for x in "ab")
+    assert first == second
+
+
+def test_an_empty_task_file_gives_an_empty_result(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    tasks = write_tasks(tmp_path, TASKS.splitlines()[0] + "\n")
+    compare(tmp_path / "out", "--datacenter", write_nodes(tmp_path), "--trace", tasks, "--seeds", "1")
+    assert rows(tmp_path / "out") == []
+    assert "no tasks" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--datacenter", "nosuch"), "'nosuch': no datacenter of this name and no such file"),
+        (("--trace", "nosuch"), "'nosuch': no trace of this name and no such file; known: default, multigpu20"),
+        (("--policy", "fgd+fgd"), "'fgd' appears twice"),
+        (("--seeds", "0"), "expected 1 to"),
+        (("--on", "nosuch"), "nosuch"),
+    ],
+)
+def test_bad_input_gets_one_line_exit_2_and_no_folder(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, ...], said: str
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        compare(tmp_path / "out", *words)
+    assert ended.value.code == 2
+    lines = [line for line in capsys.readouterr().err.strip().splitlines() if not line.startswith("compiling")]
+    assert len(lines) == 1
+    assert said in lines[0]
+    assert not (tmp_path / "out").exists()
+
+
+def test_an_empty_node_file_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    nodes = write_nodes(tmp_path, NODES.splitlines()[0] + "\n")
+    with pytest.raises(SystemExit) as ended:
+        compare(tmp_path / "out", "--datacenter", nodes)
+    assert ended.value.code == 2
+    assert "no nodes" in capsys.readouterr().err
+
+
+def test_ctrl_c_ends_with_130_and_the_same_command_goes_on_from_the_finished_runs(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    words = [sys.executable, "-m", "wattpack", "compare", "--out", str(out), "--seeds", "40", "--policy", "pwr"]
+    child = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env={**os.environ})
+    runs = out / "runs"
+    while not (runs.is_dir() and len(list(runs.glob("*.parquet"))) >= 3):
+        assert child.poll() is None, child.communicate()[1]
+        time.sleep(0.05)
+    child.send_signal(signal.SIGINT)
+    _, said = child.communicate(timeout=60)
+    assert child.returncode == 130
+    assert "finished runs are kept" in said
+    assert "Traceback" not in said
+    kept = {file.name: file.stat().st_mtime_ns for file in runs.glob("*.parquet")}
+    assert len(kept) < 80
+    compare(out, "--seeds", "40", "--policy", "pwr")
+    after = {file.name: file.stat().st_mtime_ns for file in runs.glob("*.parquet")}
+    assert len(after) == 80
+    assert {name: after[name] for name in kept} == kept
