@@ -1,9 +1,10 @@
-"""`python -m benchmarks [NAME ...] [--out FOLDER]`: run, startup, scaling, sweep; all by default."""
+"""`python -m benchmarks [NAME ...] [--out FOLDER]`: run, startup, scaling, paper, sweep; all by default."""
 
 from __future__ import annotations
 
 import argparse
 import importlib
+import importlib.util
 import json
 import time
 from pathlib import Path
@@ -11,7 +12,7 @@ from pathlib import Path
 from benchmarks.machine import machine
 from wattpack.files import make_folder, write_text
 
-NAMES = ("run", "startup", "scaling")
+NAMES = ("run", "startup", "scaling", "paper", "sweep")
 
 
 def main() -> None:
@@ -22,6 +23,9 @@ def main() -> None:
     for name in chosen.names or NAMES:
         if name not in NAMES:
             parser.error(f"unknown benchmark {name!r}, expected one of {', '.join(NAMES)}")
+        if name == "sweep" and importlib.util.find_spec("distributed") is None:
+            print("sweep left out: Dask is not installed (pip install 'wattpack[dask]')")
+            continue
         print(f"{name} ...", flush=True)
         on, start = machine(), time.perf_counter()
         result = importlib.import_module(f"benchmarks.{name}").measure()

@@ -12,9 +12,11 @@ import time
 HELP_REPEATS = 15
 
 
-def _wattpack(arguments: list[str], cache: str) -> tuple[float, float]:
+def wattpack(arguments: list[str], cache: str | None = None) -> tuple[float, float]:
     """Wall seconds and peak MiB of one command in a process of its own."""
-    environment = {**os.environ, "WATTPACK_CACHE": cache}
+    environment = dict(os.environ)
+    if cache is not None:
+        environment["WATTPACK_CACHE"] = cache
     environment.pop("PYTHONDONTWRITEBYTECODE", None)  # imports would take three times as long
     start = time.perf_counter()
     child = subprocess.Popen(
@@ -34,11 +36,11 @@ def _wattpack(arguments: list[str], cache: str) -> tuple[float, float]:
 def measure() -> dict[str, object]:
     with tempfile.TemporaryDirectory() as folder:
         cache = f"{folder}/cache"
-        helps = [_wattpack(["--help"], cache)[0] for _ in range(HELP_REPEATS)]
-        cold, _ = _wattpack(["compare", "--seeds", "1", "--out", f"{folder}/cold"], cache)
-        one_seed, _ = _wattpack(["compare", "--seeds", "1", "--out", f"{folder}/warm"], cache)
-        full, memory = _wattpack(["compare", "--out", f"{folder}/full"], cache)
-        again, _ = _wattpack(["compare", "--out", f"{folder}/full"], cache)
+        helps = [wattpack(["--help"], cache)[0] for _ in range(HELP_REPEATS)]
+        cold, _ = wattpack(["compare", "--seeds", "1", "--out", f"{folder}/cold"], cache)
+        one_seed, _ = wattpack(["compare", "--seeds", "1", "--out", f"{folder}/warm"], cache)
+        full, memory = wattpack(["compare", "--out", f"{folder}/full"], cache)
+        again, _ = wattpack(["compare", "--out", f"{folder}/full"], cache)
     return {
         "help_ms_median": round(statistics.median(helps) * 1e3, 1),
         "help_ms_best": round(min(helps) * 1e3, 1),

@@ -17,6 +17,10 @@ COMMANDS = {
     "paper": ("wattpack.cli.paper:paper_command", "The paper again: every figure, table and statement."),
     "replay": ("wattpack.cli.replay:replay_command", "One run on given nodes and tasks, every decision."),
     "explain": ("wattpack.cli.explain:explain_command", "Why a task goes where it goes, node by node."),
+    "derive": (
+        "wattpack.cli.derive:derive_command",
+        "A variant of a trace: more multi-GPU, sharing, constrained tasks.",
+    ),
     "policies": ("wattpack.cli.policies:policies_command", "The policies, one line each."),
 }
 
