@@ -13,6 +13,8 @@ from wattpack.datasets.sources import load_datacenter
 from wattpack.errors import RunError
 from wattpack.experiments.compare import DEFAULT_POLICIES, DEFAULT_SEEDS, Comparison, compare
 from wattpack.experiments.provenance import machine, versions
+from wattpack.experiments.steady_table import SteadyRow, parse_loads, run_steady_table
+from wattpack.experiments.summary import BASELINE
 from wattpack.jit import say_if_compiling
 
 
@@ -22,6 +24,7 @@ def compare_command(
     trace: list[str] | None = None,
     policy: list[str] | None = None,
     seeds: int = DEFAULT_SEEDS,
+    steady: str | None = None,
     out: Path = Path("wattpack-results"),
     on: str = "local",
     workers: int | None = None,
@@ -41,6 +44,8 @@ def compare_command(
         Policy expression, for example pwr:0.1+fgd:0.9; may be given again. FGD is always run: it is the baseline.
     seeds
         Runs of each policy, each with its own workload and node order.
+    steady
+        Offered loads like 0.5,0.8,0.9: compare also with departures, tasks coming and going at these loads.
     out
         Folder for summary.csv, report.html, figures and the finished runs.
     on
@@ -51,6 +56,7 @@ def compare_command(
         Python file that registers policies of your own; may be given again.
     """
     load_plugins(plugin or [])
+    loads = parse_loads(steady) if steady is not None else ()
     say_if_compiling()
     start = time.perf_counter()
     with progress_bar("comparing") as report:
@@ -68,6 +74,11 @@ def compare_command(
     if comparison.results:
         gpus = float(load_datacenter(datacenter).gpus.sum())
         show(comparison, out, gpus, time.perf_counter() - start)
+    if loads and comparison.results:
+        with progress_bar("steady state") as report:
+            rows = run_steady_table(comparison.scenarios, comparison.inputs, loads, out, report, workers)
+        show_steady(rows)
+        print(f"steady   {out / 'steady.csv'}")
     for name in trace or []:
         if name not in {scenario.trace for scenario in comparison.scenarios}:
             print(f"{name}: no tasks, nothing to compare", file=sys.stderr)
@@ -106,3 +117,32 @@ def show(comparison: Comparison, out: Path, gpus: float, seconds: float) -> None
     print(f"summary  {out / 'summary.csv'}\nreport   {out / 'report.html'}")
     for path in figures:
         print(f"figure   {path}")
+
+
+def show_steady(rows: list[SteadyRow]) -> None:
+    """One table a trace: power, saving, GRAR and watts per GPU at each offered load."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    console = Console()
+    baselines = {(row.trace, row.load): row for row in rows if row.policy == BASELINE}
+    for trace, load in baselines:
+        table = Table(
+            title=Text(f"{trace}: steady state at offered load {load:g}"), show_edge=False, title_justify="left"
+        )
+        table.add_column("policy", no_wrap=True)
+        for column in ("MW", "saving %", "GRAR", "W per GPU", "frag. GPUs"):
+            table.add_column(column, justify="right", no_wrap=True)
+        for row in rows:
+            if (row.trace, row.load) == (trace, load):
+                saving = 1 - row.mean("eopc_w") / baselines[trace, load].mean("eopc_w")
+                table.add_row(
+                    Text(row.policy),
+                    f"{row.mean('eopc_w') / 1e6:.3f}",
+                    "-" if row.policy == BASELINE else f"{100 * saving:.1f}",
+                    f"{row.mean('grar'):.4f}±{row.spread('grar'):.4f}",
+                    f"{row.mean('w_per_gpu'):.1f}±{row.spread('w_per_gpu'):.1f}",
+                    f"{row.mean('fragmentation_gpus'):.0f}",
+                )
+        console.print(table)

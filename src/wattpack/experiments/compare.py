@@ -31,6 +31,7 @@ class Comparison:
     results: Results
     outcome: Outcome
     scenarios: tuple[Scenario, ...]
+    inputs: Inputs
     unplaceable: dict[str, list[str]]  # trace -> what such tasks ask for
 
 
@@ -67,7 +68,8 @@ def compare(
     unplaceable = {
         name: unplaceable_classes(inputs.datacenters[datacenter], trace) for name, trace in inputs.traces.items()
     }
-    return Comparison(results, outcome, scenarios, {name: texts for name, texts in unplaceable.items() if texts})
+    named = {name: texts for name, texts in unplaceable.items() if texts}
+    return Comparison(results, outcome, scenarios, inputs, named)
 
 
 def unplaceable_classes(datacenter: Datacenter, workload: Workload) -> list[str]:
