@@ -1,0 +1,175 @@
+"""The fast path decides as the plain scan over the nodes does; so does an engine that forgets what changed."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from builders import (
+    MIXES,
+    SINGLES,
+    arrive,
+    decide,
+    make_engine,
+    make_mix,
+    make_node,
+    make_task,
+    place,
+    with_ring,
+    without_buckets,
+    without_scores,
+)
+from churn import Churn, assert_decide_alike, churns, engine_for
+from wattpack.datasets import alibaba2023
+from wattpack.datasets.inflation import node_order, run_workload, seeded
+from wattpack.engine.arrivals import Engine, draw_luck
+from wattpack.engine.buckets import BLOCK, BUCKETS
+from wattpack.engine.record import Run
+from wattpack.jit import kernel
+from wattpack.model.nodes import Datacenter
+from wattpack.model.policy import ANY_GPU, Normalise, Policy
+from wattpack.model.target import Target
+from wattpack.model.tasks import Workload
+
+
+@kernel
+def all_that_is_left(node: Any, task: Any, world: Any, params: Any, memory: Any, terms: Any) -> int:
+    """Hardly two nodes in use have the same score."""
+    terms[0] = node.cpu_left * 3 + node.gpu_total * 7 + node.memory_left
+    return ANY_GPU
+
+
+@kernel
+def vcpu(node: Any, task: Any, world: Any, params: Any, memory: Any, terms: Any) -> int:
+    terms[0] = node.cpu_left // 1000
+    return ANY_GPU
+
+
+@kernel
+def gpus(node: Any, task: Any, world: Any, params: Any, memory: Any, terms: Any) -> int:
+    terms[0] = node.gpus
+    return ANY_GPU
+
+
+MANY = Policy("many", "many distinct scores", all_that_is_left)
+MANY_NORMALISED = Policy("manynormalised", "the same, 0 to 100", all_that_is_left, normalise=Normalise.MIN_MAX_0)
+
+
+@given(churns())
+def test_buckets_decide_as_the_plain_scan(churn: Churn) -> None:
+    fast = engine_for(churn)
+    assert fast.plan.bucketed
+    assert_decide_alike(churn, fast, without_buckets(engine_for(churn)))
+
+
+@given(churns(), st.integers(1, 6))
+def test_decisions_do_not_depend_on_how_many_changes_are_remembered(churn: Churn, length: int) -> None:
+    assert_decide_alike(churn, engine_for(churn), with_ring(engine_for(churn), length))
+
+
+@given(churns())
+def test_decisions_do_not_depend_on_what_was_scored_before(churn: Churn) -> None:
+    usual, forgetful = engine_for(churn), engine_for(churn)
+    for task in churn.case.tasks:
+        assert arrive(usual, task) == arrive(without_scores(forgetful), task)
+
+
+@pytest.mark.parametrize("changes", [1, 2, 3, 4, 5])
+def test_a_change_that_the_ring_of_2_has_just_forgotten_is_not_missed(changes: int) -> None:
+    """`one` has seen six free nodes; then nodes 0, 1, ... fill up. It goes to the first that is still free."""
+    one, other = make_task(gpu=1), make_task(gpu=1, cpu=1)
+    engine = with_ring(make_engine([make_node(gpus=1)] * 6, [one, other], "fgd"), 2)
+    assert decide(engine, one) == (0, (0,))
+    for node in range(changes):
+        place(engine, other, node, (0,))
+    assert arrive(engine, one) == (changes, (0,))
+
+
+# ---- at full size ----------------------------------------------------------------------------------------------------
+
+
+class Inputs(NamedTuple):
+    datacenter: Datacenter
+    workload: Workload
+    target: Target
+    luck: np.ndarray
+
+
+def paper_inputs(trace_name: str, seed: int) -> Inputs:
+    """Built-in datacenter in random order, a trace inflated to 1.3 times its GPUs."""
+    seeds, trace, whole = seeded(seed), alibaba2023.trace(trace_name), alibaba2023.datacenter()
+    workload = run_workload(trace, whole.gpu_milli, seeds.workload)
+    datacenter = whole.ordered(node_order(whole, seeds.node_order))
+    return Inputs(datacenter, workload, Target.of(trace), draw_luck(workload, seeds.policy))
+
+
+def new_engine(inputs: Inputs, policy: str) -> Engine:
+    mix = make_mix(policy, MANY, MANY_NORMALISED)
+    return Engine(inputs.datacenter, inputs.workload.classes, mix, inputs.target)
+
+
+def assert_same(one: Run, other: Run) -> None:
+    np.testing.assert_array_equal(one.node, other.node)
+    np.testing.assert_array_equal(one.gpus, other.gpus)
+    np.testing.assert_array_equal(one.series, other.series)
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("policy", [*SINGLES, *MIXES])
+def test_buckets_decide_as_the_plain_scan_on_the_built_in_datacenter(policy: str) -> None:
+    inputs = paper_inputs("gpuspec33", seed=3)
+    fast, plain = new_engine(inputs, policy), without_buckets(new_engine(inputs, policy))
+    assert fast.plan.bucketed == ("random" not in policy)
+    assert_same(fast.run(inputs.workload, inputs.luck), plain.run(inputs.workload, inputs.luck))
+    assert not fast.scores.asked.overflow.any()  # few distinct scores: what the fast path counts on
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("policy", ["many", "manynormalised", "many:0.1+fgd:0.9", "pwr:0.5+manynormalised:0.5"])
+def test_a_class_with_too_many_distinct_scores_is_decided_by_the_plain_scan(policy: str) -> None:
+    inputs = paper_inputs("default", seed=4)
+    fast, plain = new_engine(inputs, policy), without_buckets(new_engine(inputs, policy))
+    assert_same(fast.run(inputs.workload, inputs.luck), plain.run(inputs.workload, inputs.luck))
+    overflown = fast.scores.asked.overflow.sum()
+    assert 0 < overflown < len(inputs.workload.classes)  # both ways within one run
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("policy", ["fgd", "pwr:0.1+fgd:0.9", "many"])
+def test_a_ring_of_4_changes_gives_the_same_run_on_the_built_in_datacenter(policy: str) -> None:
+    inputs = paper_inputs("default", seed=5)
+    usual, forgetful = new_engine(inputs, policy), with_ring(new_engine(inputs, policy), 4)
+    assert_same(usual.run(inputs.workload, inputs.luck), forgetful.run(inputs.workload, inputs.luck))
+
+
+# ---- by hand ---------------------------------------------------------------------------------------------------------
+
+
+def test_the_first_node_of_a_bucket_is_found_beyond_its_first_block() -> None:
+    """Two blocks of equal nodes that hold one task each: after a block's worth of tasks the next block is used."""
+    task = make_task(gpu=1)
+    engine = make_engine([make_node(gpus=1)] * (2 * BLOCK), [task], "fgd")
+    assert [arrive(engine, task)[0] for _ in range(2 * BLOCK + 1)] == [*range(2 * BLOCK), None]
+
+
+def test_different_scores_with_equal_sums_go_to_the_first_node() -> None:
+    """vCPU + GPUs: 4 + 3, 2 + 5, 6 + 1 are three buckets with the sum 7; 3 + 1 comes before them but is less."""
+    task, policies = make_task(), (Policy("vcpu", "", vcpu), Policy("gpus", "", gpus))
+    nodes = [make_node(gpus=g, cpu=c) for c, g in ((3, 1), (4, 3), (2, 5), (6, 1))]
+    fast = make_engine(nodes, [task], "vcpu+gpus", *policies)
+    plain = without_buckets(make_engine(nodes, [task], "vcpu+gpus", *policies))
+    assert arrive(fast, task) == arrive(plain, task) == (1, ())
+    assert fast.scores.asked.buckets.tolist() == [4]
+
+
+def test_one_bucket_more_than_there_are_overflows_and_the_best_node_still_wins() -> None:
+    """Node n has n + 1 vCPU: as many scores as nodes, and the last is the best."""
+    task = make_task(cpu=1)
+    for nodes, overflow in ((BUCKETS, 0), (BUCKETS + 1, 1)):
+        engine = make_engine([make_node(gpus=0, cpu=n + 1) for n in range(nodes)], [task], "many", MANY)
+        assert arrive(engine, task)[0] == nodes - 1
+        assert engine.scores.asked.overflow.tolist() == [overflow]
+        # it has nodes - 1 vCPU left now, as many as the node before it, which comes first
+        assert arrive(engine, task)[0] == nodes - 2

@@ -1,0 +1,81 @@
+"""A datacenter as columns and records."""
+
+import numpy as np
+import pytest
+
+from builders import make_datacenter, make_node
+from wattpack.engine.plan import PART
+from wattpack.engine.scores import ASKED
+from wattpack.engine.state import CHANGE
+from wattpack.errors import UserError
+from wattpack.model.nodes import MAX_GPUS, NODE
+from wattpack.model.target import TARGET
+from wattpack.model.tasks import TASK
+
+
+def test_capacity_is_the_sum_over_nodes() -> None:
+    datacenter = make_datacenter([make_node(gpus=8), make_node(gpus=0), make_node(gpus=2)])
+    assert len(datacenter) == 3
+    assert datacenter.gpu_milli == 10_000
+
+
+def test_an_empty_record_has_everything_left() -> None:
+    node = make_datacenter([make_node(gpus=2, cpu=82, memory_mib=1000)]).records()[0]
+    assert (node.cpu_milli, node.cpu_left, node.memory_mib, node.memory_left) == (82_000, 82_000, 1000, 1000)
+    assert node.gpu_left.tolist() == [1000, 1000] + [0] * (MAX_GPUS - 2)
+    assert (node.gpus, node.gpu_free, node.gpu_total, node.tasks) == (2, 2, 2000, 0)
+    assert (node.cores, node.sockets) == (41, 3)  # 82 / 2; ceil(41 / 16)
+
+
+def test_nodes_of_equal_columns_are_of_one_type() -> None:
+    nodes = [make_node(gpus=2), make_node(gpus=4), make_node(gpus=2), make_node(gpus=2, model="T4")]
+    types = make_datacenter(nodes).types().tolist()
+    assert types[0] == types[2]
+    assert len(set(types)) == 3
+
+
+def test_another_node_order_has_the_same_nodes() -> None:
+    datacenter = make_datacenter([make_node(gpus=g, model=m) for g, m in ((1, "T4"), (2, "G2"), (3, "G3"))])
+    turned = datacenter.ordered(np.array([2, 0, 1]))
+    assert turned.names == ("n2", "n0", "n1")
+    assert turned.gpus.tolist() == [3, 1, 2]
+    assert [turned.models[model] for model in turned.model.tolist()] == ["G3", "T4", "G2"]
+
+
+def test_a_repeated_datacenter_has_every_node_so_many_times() -> None:
+    once = make_datacenter([make_node(gpus=1, model="T4"), make_node(gpus=2)])
+    thrice = once.repeated(3)
+    assert (len(thrice), len(set(thrice.names)), thrice.gpu_milli) == (6, 6, 9000)
+    assert thrice.types().tolist() == once.types().tolist() * 3
+    with pytest.raises(UserError, match="repeated 0 times, expected 1 or more"):
+        once.repeated(0)
+
+
+def test_columns_cannot_be_written_to() -> None:
+    datacenter = make_datacenter([make_node()])
+    with pytest.raises(ValueError, match="read-only"):
+        datacenter.gpus[0] = 9
+
+
+def test_a_node_without_gpus_has_no_model() -> None:
+    node = make_node(gpus=0)
+    node.model = "H100"  # whatever its file says
+    assert make_datacenter([node]).models == ("",)
+
+
+def test_no_nodes_is_an_error() -> None:
+    with pytest.raises(UserError, match="no nodes, expected at least one"):
+        make_datacenter([])
+
+
+def test_17_gpus_is_an_error() -> None:
+    assert MAX_GPUS == 16
+    make_datacenter([make_node(gpus=16)])
+    with pytest.raises(UserError, match="17 GPUs, expected at most 16"):
+        make_datacenter([make_node(gpus=17)])
+
+
+def test_no_field_is_hidden_by_an_attribute_of_numpys_records() -> None:
+    """With the compiler off a field `size` would be read as 1: there `record.size` is the number of elements."""
+    fields = {name for record in (NODE, TASK, TARGET, PART, ASKED, CHANGE) for name in record.names or ()}
+    assert {name for name in fields if hasattr(np.record, name)} == set()

@@ -1,0 +1,124 @@
+"""The table of rooms holds: who may import whom, and who may import the compiler."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import wattpack
+
+SOURCE = Path(wattpack.__file__).parent
+GROUND = {"errors", "files"}  # what every room but `jit` stands on
+
+# room -> what of ours it may import, besides itself
+MAY_IMPORT = {
+    "errors": set(),
+    "jit": set(),
+    "files": {"errors"},
+    "model": {"errors", "jit"},
+    "policies": {"errors", "jit", "model"},
+    "engine": {"errors", "jit", "model"},
+    "datasets": {"errors", "model"},
+    "experiments": GROUND | {"jit", "model", "policies", "engine", "datasets"},
+    "report": GROUND | {"experiments"},
+    "cli": GROUND | {"jit", "model", "policies", "engine", "datasets", "experiments", "report"},
+    "__main__": {"cli"},  # `python -m wattpack`
+}
+FILES = sorted(SOURCE.rglob("*.py"))
+
+
+def room_of(file: Path) -> str:
+    """`wattpack/__init__.py` is the front door: ''."""
+    first = file.relative_to(SOURCE).parts[0].removesuffix(".py")
+    return "" if first == "__init__" else first
+
+
+def imports_in(text: str, package: tuple[str, ...]) -> set[str]:
+    """Full names of all imports anywhere in a module of `package`: inside functions and for type checkers too."""
+    found = set()
+    for statement in ast.walk(ast.parse(text)):
+        if isinstance(statement, ast.Import):
+            found |= {alias.name for alias in statement.names}
+        elif isinstance(statement, ast.ImportFrom):
+            above = package[: len(package) - statement.level + 1] if statement.level else ()
+            module = ".".join([*above, *([statement.module] if statement.module else [])])
+            # `from wattpack import model` imports wattpack.model
+            found |= {f"{module}.{alias.name}" for alias in statement.names} if module == "wattpack" else {module}
+    return found
+
+
+def imported_modules(file: Path) -> set[str]:
+    return imports_in(file.read_text(encoding="utf-8"), ("wattpack", *file.relative_to(SOURCE).parts[:-1]))
+
+
+def imported_rooms(file: Path) -> set[str]:
+    names = [name.split(".") for name in imported_modules(file)]
+    return {parts[1] if len(parts) > 1 else "" for parts in names if parts[0] == "wattpack"}
+
+
+@pytest.mark.parametrize("room", MAY_IMPORT)
+def test_a_room_imports_only_what_the_table_allows(room: str) -> None:
+    allowed = MAY_IMPORT[room] | {room}
+    broken = {
+        f"{file.relative_to(SOURCE)} imports {other or 'wattpack itself'}"
+        for file in FILES
+        if room_of(file) == room
+        for other in imported_rooms(file) - allowed
+        if other != "__version__"
+    }
+    assert broken == set()
+
+
+def test_every_room_is_in_the_table() -> None:
+    assert {room_of(file) for file in FILES} - {""} <= set(MAY_IMPORT)
+
+
+def test_policies_and_engine_do_not_know_each_other() -> None:
+    assert "policies" not in MAY_IMPORT["engine"]
+    assert "engine" not in MAY_IMPORT["policies"]
+
+
+def test_nothing_imports_the_command_line() -> None:
+    importers = {room_of(file) for file in FILES if "cli" in imported_rooms(file)}
+    assert importers <= {"cli", "__main__"}
+
+
+@pytest.mark.parametrize("package", ["numba", "llvmlite"])
+def test_only_jit_imports_the_compiler(package: str) -> None:
+    importers = {
+        str(file.relative_to(SOURCE))
+        for file in FILES
+        if any(name.split(".")[0] == package for name in imported_modules(file))
+    }
+    assert importers <= {"jit.py"}
+
+
+def test_importing_wattpack_loads_nothing_heavy() -> None:
+    heavy = ["numba", "llvmlite", "numpy", "matplotlib", "duckdb", "rich", "cyclopts"]
+    code = f"import sys, wattpack; print([name for name in {heavy!r} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_imports_are_found_wherever_they_stand() -> None:
+    """The checker itself: plain, from the package, for type checkers, inside a function, relative."""
+    text = """
+import wattpack.engine.state as state
+from wattpack import model
+if TYPE_CHECKING:
+    from wattpack.cli import main
+def function():
+    from ..policies.fgd import FGD
+    from . import panels
+    import numba.core
+"""
+    assert imports_in(text, ("wattpack", "report")) == {
+        "wattpack.engine.state",
+        "wattpack.model",
+        "wattpack.cli",
+        "wattpack.policies.fgd",
+        "wattpack.report",
+        "numba.core",
+    }
