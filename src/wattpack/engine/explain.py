@@ -19,13 +19,21 @@ from wattpack.model.policy import Mix
 
 
 @kernel
-def explain_decision(state: State, plan: Plan, scores: Scores, k: int, luck: Any, raw: Any, normal: Any) -> int:
-    """Decide for class `k` and fill raw and normal, float64[components, nodes]. Returns the node, changes nothing."""
+def explain_decision(
+    state: State, plan: Plan, scores: Scores, k: int, luck: Any, raw: Any, normal: Any, priced: Any
+) -> int:
+    """Decide for class `k`. Returns the node, changes nothing.
+
+    Filled: raw and normal, float64[components, nodes]; priced, float64[terms, nodes], each term times its price.
+    """
     chosen = decide(state, plan, scores, k, luck[0])
     for c in range(len(plan.parts)):
         component_scores(state, plan, scores, k, c)
         for n in range(len(state.nodes)):
             raw[c, n] = scores.raw[n]
+        for t in range(plan.parts[c].terms_at, plan.parts[c].terms_end):
+            for n in range(len(state.nodes)):
+                priced[t, n] = scores.one[t] * scores.terms[k, t, n]
         normalise(plan.parts[c].normalise, scores.bucket[k], scores.raw, scores.asked[k].feasible, luck[0])
         for n in range(len(state.nodes)):
             normal[c, n] = scores.raw[n]
@@ -50,6 +58,7 @@ class Explanation:
     total: NDArray[np.float64]  # [nodes]
     node: int  # the choice, -1: fits nowhere
     gpus: int  # bit set
+    priced: NDArray[np.float64]  # [terms, nodes] of all components in a row; a component's raw score is their sum
 
     @property
     def order(self) -> NDArray[np.int64]:
@@ -62,13 +71,14 @@ def explain(engine: Engine, k: int, luck: NDArray[np.float64]) -> Explanation:
     """The decision that `engine` would make now for class `k`; the state stays as it is."""
     components, nodes = len(engine.mix.components), len(engine.datacenter)
     raw, normal = np.full((components, nodes), np.nan), np.full((components, nodes), np.nan)
-    chosen = int(explain_decision(engine.state, engine.plan, engine.scores, k, luck, raw, normal))
+    priced = np.full((int(engine.plan.parts.terms_end[-1]), nodes), np.nan)
+    chosen = int(explain_decision(engine.state, engine.plan, engine.scores, k, luck, raw, normal, priced))
     gpus = int(explain_pick(engine.state, engine.plan, engine.scores, k, chosen, luck)) if chosen != NOWHERE else 0
     bucket = engine.scores.bucket[k].astype(np.int64)
     verdict = np.where(bucket >= 0, 0, -bucket)
-    raw[:, verdict > 0] = np.nan
-    normal[:, verdict > 0] = np.nan
+    for values in (raw, normal, priced):
+        values[:, verdict > 0] = np.nan
     weighted = normal * np.array([[component.weight] for component in engine.mix.components])
     return Explanation(
-        engine.datacenter, engine.mix, verdict, raw, normal, weighted, weighted.sum(axis=0), chosen, gpus
+        engine.datacenter, engine.mix, verdict, raw, normal, weighted, weighted.sum(axis=0), chosen, gpus, priced
     )

@@ -21,7 +21,8 @@ from wattpack.policies.expression import parse
 
 MIXES = ("pwr:0.05+fgd:0.95", "pwr:0.1+fgd:0.9", "pwr:0.2+fgd:0.8")
 COMPETITORS = ("bestfit", "dotprod", "gpupacking", "gpuclustering")
-DEFAULT_POLICIES = (BASELINE, "pwr", *MIXES, *COMPETITORS, "random")
+OWN_BEST = "ocs"
+DEFAULT_POLICIES = (BASELINE, "pwr", *MIXES, OWN_BEST, *COMPETITORS, "random")
 
 
 @dataclass(frozen=True)

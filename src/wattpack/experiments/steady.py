@@ -46,7 +46,7 @@ def run_steady(
     profile: PowerProfile = PAPER,
     arrivals: int = ARRIVALS,
 ) -> Steady:
-    """One run at offered load `load`, the second half of the arrivals measured; policies of a seed see the same tasks."""
+    """One run at offered load `load`, its second half measured. All policies of a seed see the same tasks."""
     if not 0 < load <= 10:
         raise UserError(f"steady load {load:g}, expected above 0 and at most 10")
     seeds = seeded(seed)

@@ -39,6 +39,7 @@ class Target:
     """M as a tuple of classes, most frequent first; fixed for a run."""
 
     classes: tuple[TargetClass, ...]
+    uncut: tuple[TargetClass, ...] = ()  # all classes: multi-GPU and constrained ones are few, but ask for many GPUs
 
     @classmethod
     def of(cls, trace: Workload) -> Target:
@@ -58,7 +59,8 @@ class Target:
         for count, (cpu, milli, num, spec) in ranked[:kept]:
             share = count / total if kept == len(ranked) else (count / total) / (covered / total)
             classes.append(TargetClass(cpu, milli, num, spec.decode(), share))
-        return cls(tuple(classes))
+        uncut = tuple(TargetClass(*key[:3], key[3].decode(), count / total) for count, key in ranked)
+        return cls(tuple(classes), uncut)
 
     def sizes(self) -> list[int]:
         """The distinct gpu_milli that classes of M ask for, ascending; never empty."""

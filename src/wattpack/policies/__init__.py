@@ -9,12 +9,13 @@ from wattpack.policies.dotprod import DOTPROD
 from wattpack.policies.fgd import FGD
 from wattpack.policies.gpuclustering import GPUCLUSTERING
 from wattpack.policies.gpupacking import GPUPACKING
+from wattpack.policies.ocs import OCS
 from wattpack.policies.pwr import PWR
 from wattpack.policies.random import RANDOM
 
 # The order matters once: in a mix with equal weights the GPU picker is that of the policy that comes first here.
 REGISTRY: dict[str, Policy] = {
-    policy.name: policy for policy in (FGD, PWR, BESTFIT, DOTPROD, GPUPACKING, GPUCLUSTERING, RANDOM)
+    policy.name: policy for policy in (FGD, PWR, BESTFIT, DOTPROD, GPUPACKING, GPUCLUSTERING, RANDOM, OCS)
 }
 BUILT_IN = frozenset(REGISTRY)
 

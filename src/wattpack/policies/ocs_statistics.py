@@ -1,0 +1,211 @@
+"""What `ocs` knows of the target workload: worth of a part of a GPU, vCPU per GPU, multi-GPU sizes, sets of models.
+
+All of it is worked out once per target and set of GPU models, in plain Python and one small linear program, and handed
+to the kernels as one float64 array; the names in capitals are the places in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wattpack.model.nodes import Datacenter
+from wattpack.model.power import GPU_MILLI
+from wattpack.model.target import Target, TargetClass
+from wattpack.model.tasks import MAX_MODELS, models_mask
+
+QUANTILES = 20
+MAX_SIZES = 4  # multi-GPU sizes with a price; of more, those that most GPUs are asked for by
+MAX_SETS = 60
+MAX_GROUPS = 8  # groups of models that are in the same sets and so have one price
+LEAST_KAPPA = 0.5  # vCPU per GPU
+
+# Places in the array.
+WORTH = 0  # [1001] V(r): GPUs that r free milli of one GPU are worth
+STRANDS = WORTH + GPU_MILLI + 1  # [QUANTILES] 1 / kappa_q, ascending: GPUs that one milli-vCPU keeps usable
+CAPACITY = STRANDS + QUANTILES  # GPUs of the datacenter
+SERVICE = CAPACITY + 1  # D, the knob
+SIZES = SERVICE + 1  # number of multi-GPU sizes
+SIZE = SIZES + 1  # [MAX_SIZES] s
+SIZE_CPU = SIZE + MAX_SIZES  # [MAX_SIZES] c_s, milli-vCPU
+SIZE_DEMAND = SIZE_CPU + MAX_SIZES  # [MAX_SIZES] d_s
+SETS = SIZE_DEMAND + MAX_SIZES  # number of model sets
+SET_DEMAND = SETS + 1  # [MAX_SETS] d_A
+GROUPS = SET_DEMAND + MAX_SETS  # number of groups
+GROUP_OF = GROUPS + 1  # [MAX_MODELS] group of a model, -1: its price is always 0
+MODEL_IN = GROUP_OF + MAX_MODELS  # [MAX_MODELS, MAX_SETS] 1 where the model is in the set
+GROUP_IN = MODEL_IN + MAX_MODELS * MAX_SETS  # [MAX_GROUPS, MAX_SETS]
+LENGTH = GROUP_IN + MAX_GROUPS * MAX_SETS
+
+# V is rounded to this, so that running sums over the datacenter are exact and `release` undoes `place`.
+GRAIN = 2.0**-20
+
+
+def statistics(datacenter: Datacenter, target: Target, service: float) -> NDArray[np.float64]:
+    """The parameters of `ocs` as one array."""
+    params = target_statistics(target, datacenter.models).copy()
+    params[CAPACITY] = datacenter.gpus.sum()
+    params[SERVICE] = service
+    return params
+
+
+@lru_cache(maxsize=64)  # all runs of a comparison on one trace share it
+def target_statistics(target: Target, models: tuple[str, ...]) -> NDArray[np.float64]:
+    """All but what belongs to the datacenter's size and to the knob."""
+    params = np.zeros(LENGTH)
+    classes = target.uncut or target.classes
+    worth = gpu_worth(classes)
+    params[WORTH : WORTH + len(worth)] = worth
+    demand = demand_shares(classes, worth)
+    params[STRANDS : STRANDS + QUANTILES] = 1 / (1000 * vcpu_quantiles(classes, worth, demand)[::-1])
+
+    sizes = multi_gpu_sizes(classes, demand)
+    params[SIZES] = len(sizes)
+    for i, (size, cpu_milli, share) in enumerate(sizes):
+        params[SIZE + i], params[SIZE_CPU + i], params[SIZE_DEMAND + i] = size, cpu_milli, share
+
+    sets = model_sets(classes, demand, models)
+    params[SETS] = len(sets)
+    params[SET_DEMAND : SET_DEMAND + len(sets)] = [share for _, share in sets]
+    members = np.array([[mask >> m & 1 for mask, _ in sets] for m in range(len(models))]).reshape(len(models), -1)
+    groups: list[tuple[int, ...]] = []
+    params[GROUP_OF : GROUP_OF + MAX_MODELS] = -1
+    for m, row in enumerate(members.tolist()):
+        params[MODEL_IN + m * MAX_SETS : MODEL_IN + m * MAX_SETS + len(sets)] = row
+        if any(row) and tuple(row) not in groups and len(groups) < MAX_GROUPS:
+            groups.append(tuple(row))
+            at = GROUP_IN + (len(groups) - 1) * MAX_SETS
+            params[at : at + len(sets)] = row
+        if tuple(row) in groups:
+            params[GROUP_OF + m] = groups.index(tuple(row))
+    params[GROUPS] = len(groups)
+    return params
+
+
+def gpu_worth(classes: Sequence[TargetClass]) -> NDArray[np.float64]:
+    """V(r) for r = 0..1000 milli: the best that sharing tasks make of r, a whole GPU being worth 1.
+
+    The worth of a size is its dual in the cutting-stock LP: fewest GPUs that hold the sharing tasks of the target.
+    """
+    count: dict[int, float] = {}
+    for task in classes:
+        if task.num_gpu == 1 and task.gpu_milli < GPU_MILLI:
+            count[task.gpu_milli] = count.get(task.gpu_milli, 0.0) + task.share
+    sizes = sorted(count)
+    worth = np.zeros(GPU_MILLI + 1)
+    if sizes:
+        worth = best_fillings(sizes, cutting_stock_duals(sizes, [count[size] for size in sizes]))
+    worth = np.minimum(np.rint(worth / GRAIN) * GRAIN, 1.0)
+    worth[GPU_MILLI] = 1.0
+    return worth
+
+
+def cutting_stock_duals(sizes: Sequence[int], counts: Sequence[float]) -> list[float]:
+    """Worth in GPUs of a piece of each size, by column generation: a column is a way to fill one GPU."""
+    from scipy.optimize import linprog  # 0.3 s to import, so only where it is needed
+
+    columns = [[GPU_MILLI // size if i == j else 0 for j in range(len(sizes))] for i, size in enumerate(sizes)]
+    wanted = np.array(counts) / sum(counts)
+    while True:
+        solved = linprog(np.ones(len(columns)), A_ub=-np.array(columns, float).T, b_ub=-wanted, method="highs")
+        duals = np.maximum(-solved.ineqlin.marginals, 0.0).tolist()
+        best = best_fillings(sizes, duals)
+        column = filling(sizes, duals, best)
+        # A column that is there already: what is above 1 is the solver's tolerance.
+        if best[GPU_MILLI] <= 1 + 1e-9 or column in columns:
+            return duals
+        columns.append(column)
+
+
+def best_fillings(sizes: Sequence[int], values: Sequence[float]) -> NDArray[np.float64]:
+    """For r = 0..1000: the largest value of pieces (any number of each size) that fit into r milli."""
+    best = [0.0] * (GPU_MILLI + 1)
+    pairs = list(zip(sizes, values, strict=True))
+    for r in range(1, GPU_MILLI + 1):
+        most = best[r - 1]
+        for size, value in pairs:
+            if size > r:
+                break
+            most = max(most, best[r - size] + value)
+        best[r] = most
+    return np.array(best)
+
+
+def filling(sizes: Sequence[int], values: Sequence[float], best: NDArray[np.float64]) -> list[int]:
+    """How many pieces of each size make up best[1000]."""
+    pieces, r = [0] * len(sizes), GPU_MILLI
+    while r > 0:
+        for i, (size, value) in enumerate(zip(sizes, values, strict=True)):
+            if size <= r and value > 0 and best[r - size] + value == best[r]:
+                pieces[i] += 1
+                r -= size
+                break
+        else:
+            r -= 1
+    return pieces
+
+
+def effective_gpus(task: TargetClass, worth: NDArray[np.float64]) -> float:
+    """GPUs that a task takes: of a sharing task the worth of its part."""
+    if task.num_gpu == 1 and task.gpu_milli < GPU_MILLI:
+        return float(worth[task.gpu_milli])
+    return float(task.num_gpu)
+
+
+def demand_shares(classes: Sequence[TargetClass], worth: NDArray[np.float64]) -> NDArray[np.float64]:
+    """d_k: the share of the target's effective GPUs that each class asks for."""
+    demand = np.array([task.share * effective_gpus(task, worth) for task in classes])
+    return demand / max(demand.sum(), 1e-300)
+
+
+def vcpu_quantiles(
+    classes: Sequence[TargetClass], worth: NDArray[np.float64], demand: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """kappa_q, ascending: vCPU per effective GPU at the middles of QUANTILES equal parts of the demand."""
+    pairs = sorted(
+        (task.cpu_milli / 1000 / effective_gpus(task, worth), share)
+        for task, share in zip(classes, demand.tolist(), strict=True)
+        if share > 0
+    )
+    if not pairs:
+        return np.full(QUANTILES, LEAST_KAPPA)
+    ratios, shares = (np.array(column) for column in zip(*pairs, strict=True))
+    middles = (np.arange(QUANTILES) + 0.5) / QUANTILES
+    at = np.minimum(np.searchsorted(np.cumsum(shares), middles), len(ratios) - 1)
+    return np.maximum(ratios[at], LEAST_KAPPA)
+
+
+def multi_gpu_sizes(classes: Sequence[TargetClass], demand: NDArray[np.float64]) -> list[tuple[int, float, float]]:
+    """(s, c_s, d_s) for each multi-GPU size, ascending: mean milli-vCPU of its classes, demand of s GPUs and more."""
+    counts: dict[int, float] = {}
+    cpu: dict[int, float] = {}
+    asked: dict[int, float] = {}
+    for task, share in zip(classes, demand.tolist(), strict=True):
+        if task.num_gpu > 1:
+            counts[task.num_gpu] = counts.get(task.num_gpu, 0.0) + task.share
+            cpu[task.num_gpu] = cpu.get(task.num_gpu, 0.0) + task.share * task.cpu_milli
+            asked[task.num_gpu] = asked.get(task.num_gpu, 0.0) + share
+    kept = sorted(sorted(asked, key=lambda size: -asked[size])[:MAX_SIZES])
+    return [
+        (size, max(cpu[size] / counts[size], 1.0), sum(share for other, share in asked.items() if other >= size))
+        for size in kept
+    ]
+
+
+def model_sets(
+    classes: Sequence[TargetClass], demand: NDArray[np.float64], models: Sequence[str]
+) -> list[tuple[int, float]]:
+    """(A as bits, d_A): the models that the classes' specs allow, and the unions of two of them, but not all models."""
+    everything = sum(1 << m for m, model in enumerate(models) if model != "")
+    asked: dict[int, float] = {}
+    for task, share in zip(classes, demand.tolist(), strict=True):
+        if task.num_gpu > 0 and task.gpu_spec != "" and (mask := models_mask(task.gpu_spec, models)):
+            asked[mask] = asked.get(mask, 0.0) + share
+    specs = sorted(asked, key=lambda mask: -asked[mask])
+    found = dict.fromkeys([*specs, *(a | b for a, b in combinations(specs, 2))])
+    sets = [mask for mask in found if mask != everything][:MAX_SETS]
+    return [(mask, sum(share for spec, share in asked.items() if spec & ~mask == 0)) for mask in sets]

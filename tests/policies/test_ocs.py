@@ -1,0 +1,349 @@
+"""OCS: decisions and memory equal those of a plain version that computes every quantity from scratch."""
+
+import math
+from collections import Counter
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import reference
+from builders import arrive, decide, explained, make_engine, make_node, make_target, make_task, place, release
+from churn import Churn, Placed, churns
+from cli.files import write_nodes, write_tasks
+from reference import Gpus, Node, TargetClass, Task
+from wattpack.cli import main
+from wattpack.engine.decide import choose, choose_priced
+from wattpack.errors import UserError
+from wattpack.experiments.check_policy import check_policy, small_datacenter, small_workload
+from wattpack.experiments.scenario import policy_digest
+from wattpack.experiments.simulate import simulate
+from wattpack.jit import kernel
+from wattpack.policies import ocs
+from wattpack.policies import ocs_statistics as statistics
+from wattpack.policies.expression import parse
+
+HALF, WHOLE, PAIR = make_task(gpu=0.5, cpu=4), make_task(gpu=1, cpu=8), make_task(gpu=2, cpu=16)
+
+
+# ---- the same from scratch -------------------------------------------------------------------------------------------
+
+
+class Statistics(NamedTuple):
+    worth: list[float]
+    kappa: list[float]
+    sizes: dict[int, tuple[float, float]]  # s -> c_s in milli, d_s
+    sets: dict[frozenset[str], float]  # A -> d_A
+
+
+def effective(task: TargetClass, worth: list[float]) -> float:
+    return worth[task.gpu_milli] if task.num_gpu == 1 else task.num_gpu
+
+
+def plain_statistics(nodes: list[Node], trace: list[Task]) -> Statistics:
+    """From V on; V itself has tests of its own."""
+    counts = Counter((t.cpu_milli, reference.gpu_milli_each(t), t.num_gpu, t.gpu_spec) for t in trace)
+    ranked = sorted(counts, key=lambda c: (counts[c], c[0], c[1], c[2], c[3].encode()), reverse=True)
+    target = [TargetClass(*c, p=counts[c] / len(trace)) for c in ranked]  # not cut at 95 % as FGD's is
+    worth = statistics.gpu_worth(make_target(trace).uncut).tolist()
+    asked = [task.p * effective(task, worth) for task in target]
+    demand = [share / sum(asked) if sum(asked) > 0 else 0.0 for share in asked]
+    pairs = sorted(
+        (task.cpu_milli / 1000 / effective(task, worth), d) for task, d in zip(target, demand, strict=True) if d > 0
+    )
+    kappa = []
+    for q in range(20):
+        below, at = 0.0, -1
+        while at + 1 < len(pairs) and below < (q + 0.5) / 20:
+            at += 1
+            below += pairs[at][1]
+        kappa.append(max(0.5, pairs[at][0]) if pairs else 0.5)
+    found = {task.num_gpu for task in target if task.num_gpu > 1}
+    weight = {s: sum(d for task, d in zip(target, demand, strict=True) if task.num_gpu == s) for s in found}
+    sizes = {}
+    for s in sorted(sorted(sorted(found, key=[t.num_gpu for t in target].index), key=lambda s: -weight[s])[:4]):
+        p = sum(task.p for task in target if task.num_gpu == s)
+        cpu = sum(task.p * task.cpu_milli for task in target if task.num_gpu == s) / p
+        sizes[s] = max(cpu, 1.0), sum(weight[other] for other in found if other >= s)
+    models = {node.model for node in nodes if node.gpu > 0}
+    specs: dict[frozenset[str], float] = {}
+    for task, d in zip(target, demand, strict=True):
+        allowed = frozenset(models & set(task.gpu_spec.split("|")))
+        if task.num_gpu > 0 and task.gpu_spec and allowed:
+            specs[allowed] = specs.get(allowed, 0.0) + d
+    unions = {a | b for a in specs for b in specs} - {frozenset(models)}
+    sets = {a: sum(d for spec, d in specs.items() if spec <= a) for a in unions}
+    return Statistics(worth, kappa, sizes, sets)
+
+
+def worth_of(node: Node, known: Statistics) -> float:
+    return sum(known.worth[left] for left in node.gpu_left)
+
+
+def slots_of(node: Node, s: int, known: Statistics) -> int:
+    return s * min(len(reference.free_gpus(node)) // s, math.floor(node.cpu_left / known.sizes[s][0]))
+
+
+def stranded_of(node: Node, known: Statistics) -> float:
+    return sum(max(0.0, worth_of(node, known) - node.cpu_left / 1000 / kappa) for kappa in known.kappa) / 20
+
+
+def idle_vcpu_of(node: Node) -> float:
+    """32 vCPU a socket; a socket is powered where a core of it is in use, cores being counted from whole free ones."""
+    busy_cores = reference.ceil_div(node.cpu_milli, 2000) - node.cpu_left // 2000
+    powered_milli = reference.ceil_div(busy_cores, 16) * 32000
+    return min(powered_milli - (node.cpu_milli - node.cpu_left), node.cpu_left) / 1000
+
+
+class Growth(NamedTuple):
+    arrived: float
+    released: float
+
+    @property
+    def gamma(self) -> float:
+        if self.arrived == 0:
+            return 1.0
+        return min(1.0, max(0.0, ((self.arrived - self.released) / self.arrived - 0.1) / 0.9))
+
+
+def plain_gpus(node: Node, task: Task, known: Statistics) -> Gpus:
+    """For a sharing task the GPU of least watts + 60 * left / 1000 + 200 * dV + 1e-5 * left."""
+    if not reference.is_sharing(task):
+        return reference.choices(node, task)[0]
+    idle, busy = reference.GPU_MODELS[node.model]
+
+    def cost(gpus: Gpus) -> float:
+        left = node.gpu_left[gpus[0]]
+        taken = known.worth[left] - known.worth[left - task.gpu_milli]
+        return (busy - idle if left == 1000 else 0) + 0.06 * left + 200 * taken + 1e-5 * left
+
+    return min(reference.choices(node, task), key=cost)
+
+
+def plain_costs(nodes: list[Node], task: Task, known: Statistics, growth: Growth) -> dict[int, float]:
+    """Every formula of shared/design/policies.md, for every node where the task fits."""
+    capacity = sum(node.gpu for node in nodes)
+    u = 1 - sum(worth_of(node, known) for node in nodes) / max(capacity, 1)
+    window = min(max(1 - u, 0.02), 0.3) * capacity
+    r = max(0.0, (u - 0.8) / 0.2)
+    gamma = growth.gamma
+    price = gamma * (200 + 1800 * r) + (1 - gamma) * (100 + 400 * r)
+    slot_price = gamma * 1.5 * (200 + 1800 * r) + (1 - gamma) * (100 + 400 * r)
+
+    def ratio(demand: float, supply: float) -> float:
+        return 0.0 if demand == 0 else 1.0 if supply == 0 else min(1.0, demand / supply)
+
+    def model_price(model: str) -> float:
+        supply = {a: sum(worth_of(node, known) for node in nodes if node.model in a) for a in known.sets}
+        ratios = [ratio(d * window, supply[a]) for a, d in known.sets.items() if model in a]
+        return max((1.5 * price * x**6 for x in ratios if x > 0.3), default=0.0)
+
+    slot_prices = {
+        s: slot_price * ratio(d * window, sum(slots_of(node, s, known) for node in nodes)) ** 6
+        for s, (_, d) in known.sizes.items()
+    }
+    model_prices = {node.model: model_price(node.model) for node in nodes}  # before the task is tried anywhere
+    costs = {}
+    for i, node in enumerate(nodes):
+        if reference.filter_reason(node, task) is not None:
+            continue
+        gpus = plain_gpus(node, task, known)
+        tight = 0.06 * node.gpu_left[gpus[0]] if reference.is_sharing(task) else 0.0
+        before = sum(reference.node_power_w(node)), stranded_of(node, known), worth_of(node, known)
+        slots = {s: slots_of(node, s, known) for s in known.sizes}
+        reference.place(node, task, gpus)
+        taken = before[2] - worth_of(node, known)
+        cost = sum(reference.node_power_w(node)) - before[0] + 0.1 * idle_vcpu_of(node) + tight
+        cost += price * (stranded_of(node, known) - before[1]) + (price + model_prices[node.model]) * taken
+        cost += (1 - gamma) * (6 + 60 * r) * before[2] * max(1, taken)
+        for s, (cpu_milli, _) in known.sizes.items():
+            lost: float = slots[s] - slots_of(node, s, known) - (s if task.num_gpu == s else 0)
+            if task.num_gpu < s and lost > 0:
+                lost = min(lost, max(taken, s * task.cpu_milli / cpu_milli))
+            cost += slot_prices[s] * lost
+        reference.release(node, task, gpus)
+        costs[i] = cost
+    return costs
+
+
+def memory_of(nodes: list[Node], known: Statistics) -> list[float]:
+    """Sum of GV and of B by size: what must be exact."""
+    return [sum(worth_of(node, known) for node in nodes)] + [
+        sum(slots_of(node, s, known) for node in nodes) for s in known.sizes
+    ]
+
+
+@given(churns())
+def test_decisions_and_memory_are_those_of_the_formulas_computed_from_scratch(churn: Churn) -> None:
+    nodes, placed, growth = churn.case.nodes, [], Growth(0.0, 0.0)
+    engine = make_engine(nodes, churn.case.tasks, "ocs", trace=churn.case.trace)
+    known = plain_statistics(nodes, churn.case.trace)
+    for task, leaving in zip(churn.case.tasks, churn.leaving, strict=True):
+        asked = task.num_gpu * task.gpu_milli
+        growth = Growth(growth.arrived * (1 - 1 / 2000) + asked, growth.released * (1 - 1 / 2000))
+        costs = plain_costs(nodes, task, known, growth)
+        chosen, gpus = arrive(engine, task)
+        if chosen is None:
+            assert costs == {}
+        else:
+            # Sums in another order differ in the last bits; nodes alike have equal costs and the first of them wins.
+            assert costs[chosen] == pytest.approx(min(costs.values()), abs=1e-6)
+            assert all(cost > costs[chosen] for i, cost in costs.items() if i < chosen and alike(nodes, i, chosen))
+            assert gpus == plain_gpus(nodes[chosen], task, known)
+            reference.place(nodes[chosen], task, gpus)
+            placed.append(Placed(task, chosen, gpus))
+        if leaving is not None and placed:
+            gone = placed.pop(leaving % len(placed))
+            release(engine, *gone)
+            reference.release(nodes[gone.node], gone.task, gone.gpus)
+            growth = growth._replace(released=growth.released + gone.task.num_gpu * gone.task.gpu_milli)
+        assert engine.state.memory[: 1 + len(known.sizes)].tolist() == memory_of(nodes, known)
+        assert ocs.growth(engine.state.memory) == pytest.approx(growth.gamma)
+
+
+def alike(nodes: list[Node], i: int, j: int) -> bool:
+    one, other = nodes[i], nodes[j]
+    key = [(n.cpu_milli, n.cpu_left, n.model, n.gpu_left) for n in (one, other)]
+    return key[0] == key[1]
+
+
+@given(churns())
+def test_the_terms_sum_to_the_score_and_are_those_of_the_formulas(churn: Churn) -> None:
+    nodes, growth = churn.case.nodes, Growth(0.0, 0.0)
+    engine = make_engine(nodes, churn.case.tasks, "ocs", trace=churn.case.trace)
+    known = plain_statistics(nodes, churn.case.trace)
+    for task in churn.case.tasks:
+        seen, costs = explained(engine, task), plain_costs(nodes, task, known, growth)
+        for i, cost in costs.items():
+            assert seen.raw[0, i] == pytest.approx(-cost, abs=1e-6)
+            assert seen.priced[:, i].sum() == pytest.approx(-cost, abs=1e-6)
+        chosen, gpus = arrive(engine, task)
+        if chosen is not None:
+            reference.place(nodes[chosen], task, gpus)
+        growth = Growth(growth.arrived * (1 - 1 / 2000) + task.num_gpu * task.gpu_milli, 0.0)
+
+
+@given(churns())
+def test_when_all_have_left_the_memory_is_that_of_the_empty_datacenter(churn: Churn) -> None:
+    nodes = churn.case.nodes
+    engine = make_engine(nodes, churn.case.tasks, "ocs", trace=churn.case.trace)
+    empty = engine.state.memory[: ocs.ARRIVED].tolist()
+    placed = [(task, *arrive(engine, task)) for task in churn.case.tasks]
+    for task, node, gpus in placed:
+        if node is not None:
+            release(engine, task, node, gpus)
+    assert engine.state.memory[: ocs.ARRIVED].tolist() == empty
+
+
+# ---- growth ----------------------------------------------------------------------------------------------------------
+
+
+def test_in_a_fill_up_gamma_is_exactly_1_and_nothing_is_drained() -> None:
+    engine = make_engine([make_node(gpus=8)] * 2, [HALF, WHOLE], "ocs")
+    for task in [HALF, WHOLE] * 5:
+        assert ocs.growth(engine.state.memory) == 1.0
+        assert (explained(engine, task).priced[ocs.DRAIN] == 0).all()
+        arrive(engine, task)
+
+
+def test_departures_close_the_gate_and_the_drain_sets_in() -> None:
+    """Three of four equal tasks leave: (4 - 3) / 4 = 0.25 but for the fading; (0.25 - 0.1) / 0.9 = 0.167."""
+    engine = make_engine([make_node(gpus=8)] * 2, [WHOLE], "ocs")
+    placed = [arrive(engine, WHOLE) for _ in range(4)]
+    for node, gpus in placed[:3]:
+        assert node is not None
+        release(engine, WHOLE, node, gpus)
+    assert ocs.growth(engine.state.memory) == pytest.approx((0.25 - 0.1) / 0.9, abs=0.001)
+    # node 0 has 7 GPUs free, node 1 has 8: (1 - gamma) * 6 W for each
+    drain = explained(engine, WHOLE).priced[ocs.DRAIN]
+    assert drain.tolist() == pytest.approx([-0.8333 * 6 * 7, -0.8333 * 6 * 8], abs=0.1)
+
+
+def test_a_refused_task_counts_as_growth() -> None:
+    engine = make_engine([make_node(gpus=1)], [WHOLE, PAIR], "ocs")
+    assert arrive(engine, PAIR) == (None, ())
+    assert engine.state.memory[ocs.ARRIVED] == 2000
+
+
+# ---- which node ------------------------------------------------------------------------------------------------------
+
+
+def test_a_cpu_task_keeps_off_the_node_whose_gpus_need_its_vcpu() -> None:
+    """Both nodes have a socket awake. GPU tasks want 8 vCPU a GPU: of node 0 (8 GPUs, 64 vCPU) each is needed."""
+    cpu_task = make_task(cpu=2)
+    engine = make_engine(
+        [make_node(gpus=8, cpu=64), make_node(gpus=2, cpu=64)], [cpu_task], "ocs", trace=[WHOLE] * 9 + [cpu_task]
+    )
+    place(engine, cpu_task, 0)
+    place(engine, cpu_task, 1)
+    assert decide(engine, cpu_task) == (1, ())
+
+
+def test_a_sharing_task_goes_to_the_tightest_gpu_that_is_awake() -> None:
+    task = make_task(gpu=0.25, cpu=1)
+    engine = make_engine([make_node(gpus=4)], [task, HALF], "ocs")
+    place(engine, HALF, 0, (2,))
+    place(engine, task, 0, (1,))
+    assert decide(engine, task) == (0, (2,))
+
+
+def test_a_scarce_model_is_left_to_the_tasks_that_need_it() -> None:
+    """A T4 draws less than a G2, but all tasks that want T4 will not fit if others take it."""
+    only_t4 = make_task(gpu=1, cpu=1, spec="T4")
+    nodes = [make_node(gpus=2, model="T4"), make_node(gpus=8, model="G2")]
+    free = make_task(gpu=1, cpu=1)
+    assert decide(make_engine(nodes, [free], "ocs"), free)[0] == 0
+    assert decide(make_engine(nodes, [free], "ocs", trace=[only_t4, only_t4, only_t4, free]), free)[0] == 1
+
+
+# ---- the policy as a whole -------------------------------------------------------------------------------------------
+
+
+def test_it_has_no_faults() -> None:
+    assert check_policy("ocs") == []
+
+
+def test_a_sample_of_the_trace_serves_as_target() -> None:
+    datacenter, trace = small_datacenter(), small_workload()
+    sample = trace.with_sequence(trace.sequence[:8])
+    run = simulate(datacenter, trace, "ocs", target=sample)
+    assert (run.node >= 0).any()
+
+
+def test_the_knob_is_part_of_the_policy_and_of_its_digest() -> None:
+    saving, serving = ocs.ocs_policy(0.1, "ocs_saving"), ocs.ocs_policy(0.6, "ocs_serving")
+    again = ocs.ocs_policy(0.2, "ocs_saving")
+    digests = {policy_digest(parse(policy.name, {policy.name: policy})) for policy in (saving, serving, again)}
+    assert len(digests) == 3
+    assert check_policy(serving) == []
+    with pytest.raises(UserError, match=r"service 1\.5, expected 0"):
+        ocs.ocs_policy(1.5)
+
+
+def test_explain_shows_the_terms_in_watts_and_they_add_up(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    main(["explain", write_nodes(tmp_path), write_tasks(tmp_path), "--policy", "ocs", "--task", "share-2"])
+    said = capsys.readouterr().out.partition("terms of ocs")[2].splitlines()
+    names = said[1].split("\u2503")
+    assert [name.strip() for name in names] == ["node", "power", "gpus", "slots_1", "sum"]
+    cells = next(line for line in said if "t4-a <-" in line).split("\u2502")
+    *terms, total = [float(cell) for cell in cells[1:]]
+    assert sum(terms) == pytest.approx(total, abs=0.02)
+    main(["explain", write_nodes(tmp_path), write_tasks(tmp_path), "--policy", "fgd", "--task", "share-2"])
+    assert "terms of" not in capsys.readouterr().out
+
+
+@kernel
+def both_choices(bucket: Any, total: Any, chosen: Any) -> None:
+    chosen[0] = choose(bucket, total)
+    chosen[1] = choose_priced(bucket, total)
+
+
+@given(st.lists(st.tuples(st.sampled_from([0, 0, -3]), st.sampled_from([-2.5, -1.0, 0.0, 1e9])), max_size=40))
+def test_the_choice_by_lanes_is_the_plain_choice(nodes: list[tuple[int, float]]) -> None:
+    bucket = np.array([code for code, _ in nodes], dtype=np.int16)
+    chosen = np.zeros(2, dtype=np.int64)
+    both_choices(bucket, np.array([value for _, value in nodes], dtype=np.float64), chosen)
+    assert chosen[0] == chosen[1]
