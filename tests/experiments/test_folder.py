@@ -114,7 +114,7 @@ def test_several_profiles_and_loads_stay_apart(tmp_path: Path) -> None:
 def test_what_a_folder_says_is_enough_to_read_it(tmp_path: Path) -> None:
     folder, scenarios, _ = run_experiment(small_experiment(), tmp_path)
     expected = folder.read(scenarios)
-    found = ResultsFolder(tmp_path).read_stored()
+    found = ResultsFolder(str(tmp_path)).read_stored()
     assert list(found) == list(expected)
     np.testing.assert_array_equal(found["tasks", "fgd"].values["grar"], expected["tasks", "fgd"].values["grar"])
     # also runs of another version: ids are taken as they are stored, not made anew

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments.small import SMALL_SPEC, run_files, small_experiment, write_plugin, write_spec
+from experiments.small import run_files, small_experiment, write_plugin, write_spec
 from wattpack.errors import UserError
 from wattpack.experiments.axes import resolve
 from wattpack.experiments.folder import ResultsFolder
@@ -102,9 +102,10 @@ def test_an_address_without_a_scheduler_is_a_user_error(tmp_path: Path, monkeypa
 
 
 @needs("ray")
-def test_an_address_without_a_ray_cluster_is_a_user_error(tmp_path: Path) -> None:
+@pytest.mark.parametrize("address", ["nonsense", "127.0.0.1:9", "ray://127.0.0.1:9"])
+def test_an_address_without_a_ray_cluster_is_a_user_error(tmp_path: Path, address: str) -> None:
     with pytest.raises(UserError, match="expected the address of a Ray cluster"):
-        run_experiment(small_experiment(), tmp_path, on="ray=nonsense")
+        run_experiment(small_experiment(), tmp_path, on=f"ray={address}")
 
 
 @pytest.mark.parametrize("on", [DASK, RAY])
@@ -132,7 +133,7 @@ def test_ctrl_c_ends_a_cluster_with_130_and_the_same_command_goes_on(tmp_path: P
 
 @pytest.mark.parametrize("on", [DASK])
 def test_the_memory_of_the_one_who_collects_does_not_grow_with_the_runs(tmp_path: Path, on: str) -> None:
-    """2,000 runs are 60 MB of run files; while they come, less than a fifth of that is held."""
+    """2,000 runs are 60 MB of run files; while they come, less than a seventh of that is held."""
     inputs, scenarios = resolve(small_experiment(("fgd", "pwr"), seeds=1000))
     held: list[float] = []
 
@@ -143,15 +144,13 @@ def test_the_memory_of_the_one_who_collects_does_not_grow_with_the_runs(tmp_path
 
     outcome = run_all(scenarios, inputs, ResultsFolder(tmp_path), report, on, 2)
     assert outcome.done == 2000
-    assert max(held[5:]) - held[3] < 12, held
+    assert max(held[5:]) - held[3] < 8, held
 
 
 @needs("distributed")
-def test_a_worker_with_other_code_fails_its_runs(tmp_path: Path) -> None:
+def test_a_worker_with_other_code_fails_its_runs() -> None:
     from wattpack.experiments.where.dask import Dask
 
-    file = write_spec(tmp_path, SMALL_SPEC)
-    assert file.exists()
     inputs, scenarios = resolve(small_experiment(("fgd",), seeds=1))
     place = Dask(Setup(inputs, code="another"), None, 1)
     ((_, fault),) = stream(place, scenarios)

@@ -15,6 +15,7 @@ COMMANDS = {
     "compare": ("wattpack.cli.compare:compare_command", "Compare policies: savings and GRAR over load."),
     "run": ("wattpack.cli.run:run_command", "Run an experiment file: every list in it is an axis."),
     "paper": ("wattpack.cli.paper:paper_command", "The paper again: every figure, table and statement."),
+    "bound": ("wattpack.cli.bound:bound_command", "How far any placement could go: most GPU served, least power."),
     "replay": ("wattpack.cli.replay:replay_command", "One run on given nodes and tasks, every decision."),
     "explain": ("wattpack.cli.explain:explain_command", "Why a task goes where it goes, node by node."),
     "derive": (

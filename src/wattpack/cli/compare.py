@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 from wattpack.cli.plugins import load_plugins
@@ -11,10 +12,11 @@ from wattpack.cli.progress import progress_bar
 from wattpack.datasets import alibaba2023
 from wattpack.datasets.sources import load_datacenter
 from wattpack.errors import RunError
+from wattpack.experiments.bound.curves import with_bound
 from wattpack.experiments.compare import DEFAULT_POLICIES, DEFAULT_SEEDS, Comparison, compare
 from wattpack.experiments.provenance import machine, versions
 from wattpack.experiments.steady_table import SteadyRow, parse_loads, run_steady_table
-from wattpack.experiments.summary import BASELINE
+from wattpack.experiments.summary import BASELINE, write_summary
 from wattpack.jit import say_if_compiling
 
 
@@ -25,6 +27,7 @@ def compare_command(
     policy: list[str] | None = None,
     seeds: int = DEFAULT_SEEDS,
     steady: str | None = None,
+    bound: bool = False,
     out: Path = Path("wattpack-results"),
     on: str = "local",
     workers: int | None = None,
@@ -46,6 +49,8 @@ def compare_command(
         Runs of each policy, each with its own workload and node order.
     steady
         Offered loads like 0.5,0.8,0.9: compare also with departures, tasks coming and going at these loads.
+    bound
+        Draw the bound too: the least power that any policy could reach at the most service (a few seconds a trace).
     out
         Folder for summary.csv, report.html, figures and the finished runs.
     on
@@ -71,6 +76,12 @@ def compare_command(
             on,
             plugin or [],
         )
+    if bound:
+        results = with_bound(
+            comparison.results, comparison.inputs.datacenters[datacenter], comparison.inputs.traces, folder=out
+        )
+        comparison = replace(comparison, results=results)
+        write_summary(out / "summary.csv", results)
     if comparison.results:
         gpus = float(load_datacenter(datacenter).gpus.sum())
         show(comparison, out, gpus, time.perf_counter() - start)

@@ -40,9 +40,9 @@ def encode_run(scenario: Scenario, readings: Readings) -> bytes:
 class ResultsFolder:
     """A folder of finished runs."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.runs = make_folder(path / "runs")
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        self.runs = make_folder(self.path / "runs")
         for leftover in self.runs.glob(".*.tmp"):
             if leftover.stat().st_mtime < time.time() - ABANDONED_S:
                 leftover.unlink(missing_ok=True)

@@ -49,7 +49,7 @@ def run_experiment(
     """
     parse_on(on)
     inputs, scenarios = resolve(experiment)
-    folder = ResultsFolder(Path(out))
+    folder = ResultsFolder(out)
     told = _told(experiment, on, workers)
     folder.write_experiment(told, scenarios)
     outcome = run_all(scenarios, inputs, folder, report or _no_report, on, workers, plugins)

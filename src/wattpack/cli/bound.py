@@ -1,0 +1,230 @@
+"""`wattpack bound`: how far any placement could go, by load."""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wattpack.datasets import alibaba2023
+from wattpack.datasets.inflation import UP_TO, node_order, seeded
+from wattpack.datasets.sources import load_datacenter, load_trace
+from wattpack.errors import UserError
+from wattpack.experiments.axes import FIRST_SEED, MAX_SEED
+from wattpack.experiments.bound.curves import arrived_by, baseline_w, expected_counts
+from wattpack.experiments.bound.lp import ConfigurationLp
+from wattpack.experiments.bound.offline import Search
+from wattpack.experiments.curves import LOADS
+from wattpack.files import write_whole
+from wattpack.jit import say_if_compiling
+from wattpack.model.nodes import Datacenter
+from wattpack.model.power import PAPER, PROFILES, PowerProfile
+from wattpack.model.target import Target
+from wattpack.model.tasks import Workload
+
+DEFAULT_LOADS = "0.2,0.5,0.8,0.9,0.95,1.0"
+LARGE_W = 50_000  # idle power from which a datacenter is told in MW
+
+
+@dataclass(frozen=True)
+class Row:
+    """One load of one trace; `None` what was not asked for, NaN a saving at a load that FGD's runs did not reach."""
+
+    trace: str
+    load: float
+    gpu_requested: float
+    gpu_served_most: float
+    grar_most: float
+    cpu_only_vcpu_requested: float
+    cpu_only_vcpu_served_most: float
+    power_least_w: float
+    saving_most: float | None = None
+    offline_gpu_served: float | None = None
+    offline_power_w: float | None = None
+    offline_bound_w: float | None = None  # least power at the service of the offline placement
+
+
+def bound_command(
+    *,
+    datacenter: str = alibaba2023.NAME,
+    trace: list[str] | None = None,
+    loads: str = DEFAULT_LOADS,
+    seed: int | None = None,
+    expected: bool = False,
+    profile: str = PAPER.name,
+    against: Path | None = None,
+    offline: float | None = None,
+    out: Path | None = None,
+) -> None:
+    """The most GPU that any placement can serve, and the least power at that service, by load.
+
+    Parameters
+    ----------
+    datacenter
+        Built-in name or CSV file of nodes.
+    trace
+        Built-in name or CSV file of tasks; may be given again.
+    loads
+        GPU requested / GPU of the datacenter, separated by commas.
+    seed
+        Take the tasks that have arrived by then in the run with this seed. Without it: the trace's shares.
+    expected
+        Take the trace's shares, scaled to the load (the default).
+    profile
+        Power model: paper, linear or concave.
+    against
+        Results folder of `wattpack compare`: tell the largest saving against FGD there.
+    offline
+        Search so many seconds a load, knowing all arrivals, for a placement near the bound (seed 42 if none is given).
+    out
+        Write the table to this CSV file.
+    """
+    at = _loads(loads)
+    if expected and (seed is not None or offline is not None):
+        raise UserError("--expected with --seed or --offline, expected one of them: a search needs tasks, not shares")
+    if seed is not None and not 0 <= seed <= MAX_SEED:
+        raise UserError(f"--seed {seed}, expected 0 to {MAX_SEED}")
+    if offline is not None and not 0 < offline <= 86_400:
+        raise UserError(f"--offline {offline:g}, expected seconds: more than 0, at most 86400")
+    if profile not in PROFILES:
+        raise UserError(f"--profile {profile!r}, expected one of {', '.join(PROFILES)}")
+    seed = FIRST_SEED if seed is None and offline is not None else seed
+    nodes, watts = load_datacenter(datacenter), PROFILES[profile]
+    traces = {name: load_trace(name) for name in dict.fromkeys(trace or ["default"])}
+    say_if_compiling()
+    baselines = {
+        name: baseline_w(against, nodes, tasks, watts, seed) if against is not None else None
+        for name, tasks in traces.items()
+    }
+    rows: list[Row] = []
+    for name, tasks in traces.items():
+        shares = "the trace's shares" if seed is None else f"the tasks that have arrived in the run with seed {seed}"
+        print(f"{name}: {shares}")
+        lp = ConfigurationLp(nodes, tasks.classes, watts)
+        unit = ("MW", 1e6) if lp.idle_w > LARGE_W else ("kW", 1e3)
+        for place, load in enumerate(at):
+            base_w = _base_w(baselines[name], load)
+            rows.append(_row(name, load, lp, nodes, tasks, seed, watts, base_w, offline))
+            print(_line(rows[-1], place == 0, *unit), flush=True)
+    print(explanation(rows))
+    if out is not None:
+        write_rows(out, rows)
+
+
+def _base_w(baseline: NDArray[np.float64] | None, load: float) -> float | None:
+    return None if baseline is None else float(np.interp(load, LOADS, baseline))
+
+
+def _row(
+    name: str,
+    load: float,
+    lp: ConfigurationLp,
+    nodes: Datacenter,
+    trace: Workload,
+    seed: int | None,
+    profile: PowerProfile,
+    base_w: float | None,
+    offline_s: float | None,
+) -> Row:
+    arrived = None if seed is None else arrived_by(trace, nodes.gpu_milli, load, seed)
+    counts = expected_counts(trace, nodes.gpu_milli, load) if arrived is None else arrived.counts()
+    bound = lp.solve(counts)
+    found: dict[str, float | None] = {"saving_most": None if base_w is None else 1 - bound.power_w / base_w}
+    if offline_s is not None and arrived is not None and seed is not None:
+        shuffled = nodes.ordered(node_order(nodes, seeded(seed).node_order))
+        best = Search(shuffled, arrived, profile).best(bound, Target.of(trace), offline_s)[-1]
+        same = lp.least_power(counts, best.gpu_served, best.cpu_only_served)
+        found |= {
+            "offline_gpu_served": best.gpu_served,
+            "offline_power_w": best.power_w,
+            "offline_bound_w": same.power_w,
+        }
+    return Row(
+        name,
+        load,
+        bound.gpu_requested,
+        bound.gpu_served,
+        bound.grar,
+        bound.cpu_only_requested,
+        bound.cpu_only_served,
+        bound.power_w,
+        **found,
+    )
+
+
+def _loads(text: str) -> list[float]:
+    try:
+        found = [float(part) for part in text.split(",")]
+    except ValueError:
+        raise UserError(f"--loads {text!r}, expected numbers separated by commas, such as {DEFAULT_LOADS}") from None
+    if not all(0 <= load <= UP_TO for load in found):
+        raise UserError(f"--loads {text!r}, expected loads from 0 to {UP_TO:g}")
+    return found
+
+
+def _line(row: Row, with_titles: bool, unit: str, unit_w: float) -> str:
+    """A line of the table, below the titles if it is the first."""
+    cells = [
+        ("load", f"{row.load:g}"),
+        ("GPU requested", f"{row.gpu_requested:.1f}"),
+        ("served at most", f"{row.gpu_served_most:.1f}"),
+        ("GRAR at most", f"{row.grar_most:.4f}"),
+        (f"least power {unit}", f"{row.power_least_w / unit_w:.4f}"),
+    ]
+    if row.saving_most is not None:
+        # FGD's runs may end before this load
+        text = "-" if math.isnan(row.saving_most) else f"{row.saving_most * 100:.1f} %"
+        cells.append(("saving at most", text))
+    if row.offline_gpu_served is not None and row.offline_power_w is not None and row.offline_bound_w is not None:
+        cells.append(("found: served", f"{row.offline_gpu_served:.1f}"))
+        cells.append((f"found: {unit}", f"{row.offline_power_w / unit_w:.4f}"))
+        cells.append(("above bound", f"{(row.offline_power_w / row.offline_bound_w - 1) * 100:.2f} %"))
+    line = "  ".join(text.rjust(max(5, len(title))) for title, text in cells)
+    titles = "  ".join(title.rjust(5) for title, _ in cells)
+    return f"{titles}\n{line}" if with_titles else line
+
+
+def explanation(rows: Sequence[Row]) -> str:
+    """What the numbers mean, for a reader who sees them for the first time."""
+    texts = [
+        "No placement of these tasks, not even one that knows them all beforehand, serves more GPU than `served at",
+        "most`, and none that serves as much (tasks without GPU included) draws less than `least power`, which is that",
+        "of the whole datacenter, idle parts included.",
+    ]
+    if any(row.grar_most < 1 - 1e-6 for row in rows):
+        texts += [
+            "Where GRAR at most is below 1, some work must be refused. A policy that refuses more than that may draw",
+            "less than `least power`: compare watts only where as much is served.",
+        ]
+    if any(row.saving_most is not None for row in rows):
+        texts.append("`saving at most` is that of `least power` against FGD in the results folder.")
+    if any(row.offline_power_w is not None for row in rows):
+        texts += [
+            "`found` is a placement that a search came to, checked by the engine: what is truly possible lies between",
+            "it and the bound. `above bound` compares its power with the least power at the service it reached.",
+        ]
+    return "\n" + "\n".join(texts)
+
+
+def write_rows(path: Path, rows: Sequence[Row]) -> None:
+    """The table as CSV; cells of what was not asked for are empty."""
+
+    def write(temporary: Path) -> None:
+        with temporary.open("w", newline="", encoding="utf-8") as file:
+            writer = csv.DictWriter(file, [field.name for field in fields(Row)], lineterminator="\n")
+            writer.writeheader()
+            for row in rows:
+                writer.writerow({name: _cell(value) for name, value in asdict(row).items()})
+
+    write_whole(path, write)
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, float):
+        return "" if math.isnan(value) else f"{value:.6f}"
+    return "" if value is None else str(value)

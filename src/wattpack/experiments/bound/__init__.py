@@ -1,0 +1,1 @@
+"""How far one can go: the configuration LP, a bound that no policy can beat, and an offline search that checks it."""
