@@ -41,7 +41,7 @@ def test_the_datacenter_has_1213_nodes_of_15_types_with_107018_vcpu_and_6212_gpu
     datacenter = alibaba2023.datacenter()
     assert len(datacenter) == 1213
     assert len(node_counts(datacenter)) == 15
-    assert len(np.unique(datacenter.types())) == 15
+    assert len(np.unique(datacenter.types)) == 15
     assert datacenter.cpu_milli.sum() == 107_018_000
     assert datacenter.gpu_milli == 6_212_000
     assert (datacenter.gpus > 0).all()

@@ -29,7 +29,7 @@ def test_an_empty_record_has_everything_left() -> None:
 
 def test_nodes_of_equal_columns_are_of_one_type() -> None:
     nodes = [make_node(gpus=2), make_node(gpus=4), make_node(gpus=2), make_node(gpus=2, model="T4")]
-    types = make_datacenter(nodes).types().tolist()
+    types = make_datacenter(nodes).types.tolist()
     assert types[0] == types[2]
     assert len(set(types)) == 3
 
@@ -46,7 +46,7 @@ def test_a_repeated_datacenter_has_every_node_so_many_times() -> None:
     once = make_datacenter([make_node(gpus=1, model="T4"), make_node(gpus=2)])
     thrice = once.repeated(3)
     assert (len(thrice), len(set(thrice.names)), thrice.gpu_milli) == (6, 6, 9000)
-    assert thrice.types().tolist() == once.types().tolist() * 3
+    assert thrice.types.tolist() == once.types.tolist() * 3
     with pytest.raises(UserError, match="repeated 0 times, expected 1 or more"):
         once.repeated(0)
 

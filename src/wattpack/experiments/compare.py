@@ -77,7 +77,7 @@ def unplaceable_classes(datacenter: Datacenter, workload: Workload) -> list[str]
     """What tasks that fit no node of the datacenter even when it is empty ask for, one text a class, with the count."""
     tasks = task_records(workload.classes, datacenter, PAPER.default_cpu)
     nodes = datacenter.records(PAPER)
-    kinds = [nodes[n] for n in dict(zip(datacenter.types().tolist(), range(len(datacenter)), strict=True)).values()]
+    kinds = [nodes[n] for n in dict(zip(datacenter.types.tolist(), range(len(datacenter)), strict=True)).values()]
     texts = []
     for k, (task, count) in enumerate(zip(workload.classes, workload.counts().tolist(), strict=True)):
         if count > 0 and all(fits(node, tasks[k]) != FITS for node in kinds):
