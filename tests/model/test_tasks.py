@@ -1,6 +1,9 @@
 """Classes of tasks, a workload as a sequence of them, and the records that kernels read."""
 
+import pytest
+
 from builders import make_datacenter, make_node, make_task, make_workload, task_class
+from wattpack.errors import UserError
 from wattpack.model.power import PAPER
 from wattpack.model.tasks import ANY_MODEL, TaskClass, Workload, models_mask, task_kind, task_records
 
@@ -66,3 +69,11 @@ def test_a_node_that_names_no_cpu_model_has_the_default_one() -> None:
     datacenter = make_datacenter([make_node(cpu_model="")])
     (task,) = task_records([TaskClass(1, 1, 0, 0, "", PAPER.default_cpu)], datacenter, PAPER.default_cpu)
     assert task.cpu_models == 1
+
+
+@pytest.mark.parametrize(
+    "task", [TaskClass(1000, 0, 2, 500), TaskClass(1000, 0, 0, 500), TaskClass(1000, 0, 1, 0), TaskClass(-1, 0, 0, 0)]
+)
+def test_a_workload_refuses_a_class_that_no_task_can_have(task: TaskClass) -> None:
+    with pytest.raises(UserError, match="expected num_gpu 0 with gpu_milli 0"):
+        Workload.of([task])

@@ -29,7 +29,7 @@ def run_arrivals(
     it failed), series int64[tasks, COLUMNS] (the totals after it).
     """
     for i in range(len(sequence)):
-        k = sequence[i]
+        k: Any = np.int64(sequence[i])  # as everyone else calls the steps: another type would be another compile
         arrive(state, plan, k)
         n = decide(state, plan, scores, k, luck[i, 0])
         node[i] = n
@@ -37,8 +37,9 @@ def run_arrivals(
             state.totals[FAILED] += 1
             reason[i] = failure_reason(scores, k)
         else:
-            gpus[i] = pick(state, plan, scores, k, n, luck[i, 1])
-            place(state, plan, k, n, gpus[i])
+            picked = pick(state, plan, scores, k, n, luck[i, 1])
+            gpus[i] = picked
+            place(state, plan, k, n, picked)
         for column in range(COLUMNS):
             series[i, column] = state.totals[column]
 

@@ -118,19 +118,21 @@ def run_timed(
                 pass_time(state.totals, now, heap.time_s[0], integrals)
             now = heap.time_s[0]
             gone = pop(heap)
-            release(state, plan, sequence[gone], node[gone], gpus[gone])
+            left: Any = (np.int64(sequence[gone]), np.int64(node[gone]), np.int64(gpus[gone]))
+            release(state, plan, left[0], left[1], left[2])
         if measured:
             pass_time(state.totals, now, arrival_s[i], integrals)
         now = arrival_s[i]
-        k = sequence[i]
+        k: Any = np.int64(sequence[i])
         arrive(state, plan, k)
         n = decide(state, plan, scores, k, luck[i, 0])
         node[i] = n
         if n == NOWHERE:
             state.totals[FAILED] += 1
         else:
-            gpus[i] = pick(state, plan, scores, k, n, luck[i, 1])
-            place(state, plan, k, n, gpus[i])
+            picked = pick(state, plan, scores, k, n, luck[i, 1])
+            gpus[i] = picked
+            place(state, plan, k, n, picked)
             push(heap, now + duration_s[i], i)
 
 

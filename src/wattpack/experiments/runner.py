@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from time import monotonic
@@ -14,11 +14,11 @@ from wattpack.experiments.axes import Experiment, resolve
 from wattpack.experiments.folder import ResultsFolder
 from wattpack.experiments.plugins import read_plugins
 from wattpack.experiments.provenance import machine, versions
-from wattpack.experiments.scenario import Inputs, Scenario, labels, run_scenario
+from wattpack.experiments.scenario import Inputs, Scenario, labels
 from wattpack.experiments.summary import BASELINE, Results, write_summary_parts
+from wattpack.experiments.warm_up import warm_up
 from wattpack.experiments.where import open_place, parse_on
 from wattpack.experiments.where.place import stream
-from wattpack.jit import is_cold
 
 Report = Callable[[int, int, str], None]  # runs done, runs in all, what just ended
 
@@ -83,7 +83,7 @@ def run_all(
     outcome = Outcome(skipped=len(scenarios) - len(missing))
     report(outcome.skipped, len(scenarios), "")
     if missing:
-        place = open_place(on, missing, inputs, workers, texts, lambda: _warm_up(missing, inputs))
+        place = open_place(on, missing, inputs, workers, texts, warm_up)
         with closing(stream(place, missing)) as results:
             for scenario, result in results:
                 if isinstance(result, Exception):
@@ -134,13 +134,6 @@ def _told(experiment: Experiment, on: str, workers: int | None) -> dict[str, Any
         "versions": versions(),
         "machine": machine(),
     }
-
-
-def _warm_up(scenarios: Iterable[Scenario], inputs: Inputs) -> None:
-    """Compile what the runs need, if nothing is compiled yet, before many processes set about the same work."""
-    if is_cold():
-        for scenario in {scenario.policy: scenario for scenario in scenarios}.values():
-            run_scenario(replace(scenario, up_to=0.001), inputs)
 
 
 def _line(fault: Exception) -> str:

@@ -85,10 +85,12 @@ class Datacenter:
         models, model_index = _indexed(texts)
         cpu_models, cpu_index = _indexed(list(cpu_model) if cpu_model is not None else [""] * len(names))
         columns = (np.asarray(cpu_milli, np.int64), np.asarray(memory_mib, np.int64), counts, model_index, cpu_index)
-        for column in columns:
-            column.flags.writeable = False
         cpu, memory, counts, model_index, cpu_index = columns
         return cls(tuple(names), cpu, memory, counts, model_index, models, cpu_index, cpu_models, name)
+
+    def __post_init__(self) -> None:
+        for column in (self.cpu_milli, self.memory_mib, self.gpus, self.model, self.cpu_model):
+            column.flags.writeable = False
 
     def __len__(self) -> int:
         return len(self.names)

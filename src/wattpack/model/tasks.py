@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from wattpack.errors import UserError
 from wattpack.model.nodes import Datacenter
 from wattpack.model.power import GPU_MILLI
 
@@ -41,6 +42,18 @@ class TaskClass(NamedTuple):
     cpu_spec: str = ""
 
 
+def check_class(task: TaskClass) -> None:
+    """A task has no GPU and no milli, or one GPU and a part of it, or whole GPUs; amounts are not negative."""
+    no_gpu = task.num_gpu == 0 and task.gpu_milli == 0
+    share = task.num_gpu == 1 and 0 < task.gpu_milli < GPU_MILLI
+    whole = task.num_gpu >= 1 and task.gpu_milli == GPU_MILLI
+    if not (no_gpu or share or whole) or task.cpu_milli < 0 or task.memory_mib < 0:
+        raise UserError(
+            f"{task}: expected num_gpu 0 with gpu_milli 0, num_gpu 1 with gpu_milli 1 to {GPU_MILLI - 1}, or whole "
+            f"GPUs with gpu_milli {GPU_MILLI}, and no negative amount"
+        )
+
+
 @dataclass(frozen=True)
 class Workload:
     """Tasks in order of arrival: `sequence[i]` is the class of the i-th task. Read-only."""
@@ -62,6 +75,10 @@ class Workload:
         pairs = list(counts)
         sequence = np.repeat(np.arange(len(pairs), dtype=np.int32), [count for _, count in pairs])
         return cls(tuple(task for task, _ in pairs), sequence, None, name)
+
+    def __post_init__(self) -> None:
+        for task in self.classes:
+            check_class(task)
 
     def __len__(self) -> int:
         return len(self.sequence)

@@ -12,7 +12,7 @@ from wattpack.policies import REGISTRY
 
 ONE = 1000  # weights are integers in thousandths
 MAX_WEIGHT = 1_000_000
-NUMBER = re.compile(r"(\d+\.?\d*|\.\d+)")
+NUMBER = re.compile(r"([0-9]+\.?[0-9]*|\.[0-9]+)")
 
 
 def parse(expression: str, registry: Mapping[str, Policy] | None = None) -> Mix:

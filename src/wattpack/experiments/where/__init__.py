@@ -40,7 +40,7 @@ def open_place(
 ) -> Place:
     """The place that `on` names. `workers` is how many runs at once; a cluster that is there has its own.
 
-    `warm_up` is called before processes are started on this machine.
+    `warm_up` is called before anything runs on this machine.
     """
     kind, address = parse_on(on)
     if workers is not None and not 1 <= workers <= MAX_WORKERS:
@@ -52,6 +52,7 @@ def open_place(
     if kind == "threads":
         from wattpack.experiments.where.local import Threads
 
+        warm_up()
         return Threads(inputs, min(count, max(1, len(scenarios))))
     if unshipped:
         raise UserError(f"--on {on}: policies of your own, expected the file that registers them as a plugin")
