@@ -33,10 +33,10 @@ def measure_one(workers: int, runs: int) -> dict[str, Any]:
     seeds = tuple(range(1000, 1000 + runs // len(POLICIES)))
     experiment = Experiment("sweep", (Block(POLICIES, ("default",), (alibaba2023.NAME,), seeds),), inputs)
     inputs, scenarios = resolve(experiment)
-    with tempfile.TemporaryDirectory() as folder:
-        place = ResultsFolder(Path(folder))
-        run_all(scenarios[:20], inputs, place, lambda done, everything, what: None, on="dask", workers=workers)
-        outcome = run_all(scenarios, inputs, place, lambda done, everything, what: None, on="dask", workers=workers)
+    with tempfile.TemporaryDirectory() as first, tempfile.TemporaryDirectory() as folder:
+        for path, some in ((first, scenarios[:20]), (folder, scenarios)):  # the first few load everything
+            place = ResultsFolder(Path(path))
+            outcome = run_all(some, inputs, place, lambda done, everything, what: None, on="dask", workers=workers)
     return {
         "workers": workers,
         "runs": outcome.done,
