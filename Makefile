@@ -30,10 +30,11 @@ demo: setup ## install, then compare the policies on the built-in datacenter (re
 test: setup-dev ## all tests but the end-to-end ones (ARGS="-k name" to choose)
 	$(BIN)/python -m pytest -n $(WORKERS) -m "not e2e" $(ARGS)
 
-check: setup-dev ## format, lint, types
+check: setup-dev ## format, lint, types, layers
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+	$(BIN)/python -m pytest -q --noconftest tests/test_layers.py
 
 format: setup-dev ## rewrite the files as `make check` wants them
 	$(BIN)/ruff format .
