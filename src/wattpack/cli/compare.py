@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 
+from wattpack.cli.made import made_with, raise_if_failed
 from wattpack.cli.plugins import load_plugins
 from wattpack.cli.progress import progress_bar
 from wattpack.datasets import alibaba2023
 from wattpack.datasets.sources import load_datacenter
-from wattpack.errors import RunError
 from wattpack.experiments.bound.curves import with_bound
 from wattpack.experiments.compare import DEFAULT_POLICIES, DEFAULT_SEEDS, Comparison, compare
-from wattpack.experiments.provenance import machine, versions
 from wattpack.experiments.steady_table import SteadyRow, parse_loads, run_steady_table
 from wattpack.experiments.summary import BASELINE, write_summary
 from wattpack.jit import say_if_compiling
@@ -63,7 +61,6 @@ def compare_command(
     load_plugins(plugin or [])
     loads = parse_loads(steady) if steady is not None else ()
     say_if_compiling()
-    start = time.perf_counter()
     with progress_bar("comparing") as report:
         comparison = compare(
             datacenter,
@@ -84,7 +81,7 @@ def compare_command(
         write_summary(out / "summary.csv", results)
     if comparison.results:
         gpus = float(load_datacenter(datacenter).gpus.sum())
-        show(comparison, out, gpus, time.perf_counter() - start)
+        show(comparison, out, gpus, on)
     if loads and comparison.results:
         with progress_bar("steady state") as report:
             rows = run_steady_table(comparison.scenarios, comparison.inputs, loads, out, report, workers)
@@ -96,15 +93,10 @@ def compare_command(
     for name, texts in comparison.unplaceable.items():
         for text in texts:
             print(f"{name}: can never fit any node: {text}", file=sys.stderr)
-    if comparison.outcome.failed:
-        scenario, fault = comparison.outcome.failed[0]
-        raise RunError(
-            f"{len(comparison.outcome.failed)} runs failed, the first: {scenario.trace}, {scenario.policy}, "
-            f"seed {scenario.seed}: {fault}"
-        )
+    raise_if_failed(comparison.outcome)
 
 
-def show(comparison: Comparison, out: Path, gpus: float, seconds: float) -> None:
+def show(comparison: Comparison, out: Path, gpus: float, on: str) -> None:
     """Print the table, write figures and report, say where they are."""
     from rich.console import Console
 
@@ -117,13 +109,7 @@ def show(comparison: Comparison, out: Path, gpus: float, seconds: float) -> None
     figures = []
     for trace in dict.fromkeys(trace for trace, _ in results):
         figures += save(compare_figure(results, trace), out / "figures", f"compare-{Path(trace).stem}", kinds=("png",))
-    made = {
-        "command": "wattpack compare",
-        "runs": f"{comparison.outcome.done} new, {comparison.outcome.skipped} from before, in {seconds:.1f} s",
-        "seeds": ", ".join(str(seed) for seed in next(iter(results.values())).seeds),
-        **{f"version of {name}": text for name, text in versions().items()},
-        **machine(),
-    }
+    made = made_with("wattpack compare", comparison.outcome, results, on)
     write_report(out / "report.html", results, made, gpus=gpus)
     print(f"summary  {out / 'summary.csv'}\nreport   {out / 'report.html'}")
     for path in figures:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +12,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from wattpack.cli.made import made_with, raise_if_failed, told
 from wattpack.cli.progress import progress_bar
-from wattpack.cli.run import raise_if_failed, told
 from wattpack.datasets import alibaba2023
 from wattpack.errors import RunError
 from wattpack.experiments.paper.claims import Claim, check_claims, count_verdicts, must_hold_but_differ, write_claims
@@ -27,7 +26,6 @@ from wattpack.experiments.paper.published import (
     write_published,
 )
 from wattpack.experiments.paper.tables import write_tables
-from wattpack.experiments.provenance import machine, versions
 from wattpack.experiments.runner import Outcome, run_experiment
 from wattpack.experiments.spec import DEFAULT_SEEDS, load_paper
 from wattpack.experiments.summary import Results, write_summary
@@ -94,14 +92,7 @@ def write_pictures(out: Path, results: Results, claims: Sequence[Claim], made: d
 
 
 def how_it_was_made(outcome: Outcome, results: Results, on: str, differences: Sequence[Difference]) -> dict[str, Any]:
-    made: dict[str, Any] = {
-        "command": "wattpack paper",
-        "made": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
-        "runs": f"{told(outcome)} ({on})",
-        "seeds": sorted({seed for curves in results.values() for seed in curves.seeds}),
-        **{f"version of {name}": text for name, text in versions().items()},
-        **machine(),
-    }
+    made = made_with("wattpack paper", outcome, results, on)
     if differences:
         made["published results"] = published_line(differences)
     return made

@@ -5,12 +5,15 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from wattpack.cli.made import made_with, raise_if_failed, told
 from wattpack.cli.plugins import load_plugins
 from wattpack.cli.progress import progress_bar
-from wattpack.errors import RunError
 from wattpack.experiments.runner import Outcome, run_experiment, summarise
 from wattpack.experiments.spec import load_experiment
+from wattpack.experiments.summary import BASELINE, Results
 from wattpack.jit import say_if_compiling
+
+SHOWN_UP_TO = 5000  # runs; a larger sweep is for DuckDB: a table and a page of it would not be read
 
 
 def run_command(
@@ -21,7 +24,7 @@ def run_command(
     workers: int | None = None,
     plugin: list[Path] | None = None,
 ) -> None:
-    """Run every scenario of an experiment file; write summary.csv, experiment.json and one file a run.
+    """Run every scenario of an experiment file; write summary.csv, report.html, experiment.json and one file a run.
 
     Finished runs are kept in the folder: the same command goes on from them.
 
@@ -46,23 +49,21 @@ def run_command(
         folder, scenarios, outcome = run_experiment(loaded, out, report, on, workers, plugins)
     summary = summarise(folder, scenarios)
     print(told(outcome), file=sys.stderr)
-    print(summary)
+    if len(scenarios) <= SHOWN_UP_TO:
+        show(folder.read(scenarios), outcome, out, on)
+    print(f"summary  {summary}")
     raise_if_failed(outcome)
 
 
-def told(outcome: Outcome) -> str:
-    """What became of the runs, in a line."""
-    parts = [f"{outcome.done} runs done in {outcome.seconds:.1f} s"]
-    if outcome.skipped:
-        parts.append(f"{outcome.skipped} were there")
-    if outcome.failed:
-        parts.append(f"{len(outcome.failed)} failed")
-    return ", ".join(parts)
+def show(results: Results, outcome: Outcome, out: Path, on: str) -> None:
+    """The table and the report, of the traces on which the baseline was run."""
+    from rich.console import Console
 
+    from wattpack.report.html import write_report
+    from wattpack.report.terminal import print_comparison
 
-def raise_if_failed(outcome: Outcome) -> None:
-    """All failures on stderr, each with its scenario; then the exit code."""
-    for scenario, fault in outcome.failed:
-        print(f"failed: {scenario}: {fault}", file=sys.stderr)
-    if outcome.failed:
-        raise RunError(f"{len(outcome.failed)} runs failed; the same command tries them again")
+    against = {trace for trace, policy in results if policy == BASELINE}
+    shown = {key: curves for key, curves in results.items() if key[0] in against}
+    if shown:
+        print_comparison(shown, Console())
+        print(f"report   {write_report(out / 'report.html', shown, made_with('wattpack run', outcome, shown, on))}")

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wattpack.engine.record import Run, grar
-from wattpack.engine.state import ALLOCATED, CPU_POWER, FAILED, FRAGMENTATION, GPU_POWER, MICRO, REQUESTED
+from wattpack.engine.state import ALLOCATED, CPU_POWER, FAILED, FRAGMENTATION, GPU_POWER, MICRO
 from wattpack.model.fragmentation import REASONS
 
 STEP = 0.005
@@ -76,6 +76,3 @@ class Curves:
 def at(load: float) -> int:
     """Index of `load` in LOADS."""
     return round(load / STEP)
-
-
-__all__ = ["COLUMNS", "FRAGMENTATION_COLUMNS", "LOADS", "REQUESTED", "STEP", "Curves", "at", "read_at_loads"]
