@@ -9,19 +9,22 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import shutil
 import signal
 import sys
+import tempfile
 import threading
 import types
 from collections.abc import Collection, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, ThreadPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from wattpack.experiments.scenario import Inputs, Scenario
 from wattpack.experiments.where.place import WorkerLostError
-from wattpack.experiments.where.worker import Setup, run_file, run_on_worker, take
+from wattpack.experiments.where.worker import Setup, run_file, run_into_folder, take
 
 AHEAD = 2  # runs submitted beyond the workers, so that none waits for the one who stores results
 
@@ -52,40 +55,52 @@ class Threads:
 class Processes:
     """Processes of this machine, each with its own copy of the inputs. Lost ones are replaced.
 
+    A run comes back as a file in a folder of its own, and only its name through the pool's pipe: a message that short
+    is written whole or not at all. Of a longer one, a worker that is killed meanwhile leaves a part, and the pool waits
+    for the rest for ever (seen).
+
     `concurrent.futures` and not loky: as fast (start 0.7 against 1.1 s, 0.2 against 0.4 ms a run), one package less.
     """
 
     def __init__(self, setup: Setup, workers: int) -> None:
         self._setup, self._workers = setup, workers
         self._pool: ProcessPoolExecutor | None = None
+        self._files = Path(tempfile.mkdtemp(prefix="wattpack-"))
 
     def window(self) -> int:
         return self._workers + AHEAD
 
-    def submit(self, scenario: Scenario) -> Future[bytes]:
+    def submit(self, scenario: Scenario) -> Future[str]:
         try:
             return self._submit(scenario)
         except BrokenProcessPool:  # a worker was lost since: the pool takes no more
-            self.close()
+            self._end_pool()
             return self._submit(scenario)
 
-    def _submit(self, scenario: Scenario) -> Future[bytes]:
+    def _submit(self, scenario: Scenario) -> Future[str]:
         if self._pool is None:
             spawn = multiprocessing.get_context("spawn")  # a fork would copy the threads' locks as they stand
             self._pool = ProcessPoolExecutor(self._workers, spawn, _start_worker, (self._setup,))
         with _main_hidden():  # this may start a process
-            return self._pool.submit(run_on_worker, self._setup.token, scenario)
+            return self._pool.submit(run_into_folder, self._setup.token, scenario, str(self._files))
 
     def wait(self, tickets: Collection[Any]) -> Iterable[Any]:
         return wait(tickets, return_when=FIRST_COMPLETED).done
 
-    def result(self, ticket: Future[bytes]) -> bytes:
+    def result(self, ticket: Future[str]) -> bytes:
         try:
-            return ticket.result()
+            file = Path(ticket.result())
         except BrokenProcessPool:
             raise WorkerLostError("killed or out of memory") from None
+        data = file.read_bytes()
+        file.unlink()
+        return data
 
     def close(self) -> None:
+        self._end_pool()
+        shutil.rmtree(self._files, ignore_errors=True)
+
+    def _end_pool(self) -> None:
         """Runs that are still on are not waited for: they can take minutes on a large datacenter."""
         if self._pool is not None:
             processes: dict[int, Any] = getattr(self._pool, "_processes", None) or {}  # 3.14 has `kill_workers`

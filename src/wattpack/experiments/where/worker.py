@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import platform
+import tempfile
 import uuid
 from collections import OrderedDict
 from dataclasses import dataclass, field
@@ -68,3 +70,11 @@ def _make_ready(setup: Setup) -> None:
         for plugin in setup.plugins:
             import_plugin(plugin)
         _ready.add(setup.token)
+
+
+def run_into_folder(token: str, scenario: Scenario, folder: str) -> str:
+    """`run_on_worker`, with the run file left in `folder`; its path."""
+    handle, path = tempfile.mkstemp(dir=folder)
+    with os.fdopen(handle, "wb") as file:
+        file.write(run_on_worker(token, scenario))
+    return path
