@@ -1,7 +1,8 @@
 """How the cost of a decision grows with the datacenter: the built-in one repeated 1, 10, 100 times.
 
 Each size in a process of its own, so that the peak memory is its own. `plain` is the scan over all nodes that the
-buckets replace; `churn` is the same engine with departures: at a load of 0.8 a task leaves for each that comes.
+buckets replace; `churn` is the same engine with departures: at a load of 0.8 a task leaves for each that comes;
+`place` and `release` are these two alone, on nodes all over the datacenter.
 """
 
 from __future__ import annotations
@@ -53,7 +54,36 @@ def churn(state: Any, plan: Any, scores: Any, classes: Any, leaves: Any, held: A
     return placed
 
 
+@kernel
+def change_each(state: Any, plan: Any, k: int, nodes: Any, sign: int) -> None:
+    """Place (1) a sharing task of class `k` on GPU 0 of each of `nodes`, or release (-1) it."""
+    for i in range(len(nodes)):
+        if sign > 0:
+            place(state, plan, k, nodes[i], 1)
+        else:
+            release(state, plan, k, nodes[i], 1)
+
+
+def measure_changes(times: int, policy: str, how: str) -> dict[str, Any]:
+    """Best of 20 passes over 1,000 nodes drawn at random; the passes that undo them are not timed."""
+    trace = alibaba2023.trace("default")
+    datacenter = alibaba2023.datacenter().repeated(times)
+    engine = Engine(datacenter, trace.classes, parse(policy), Target.of(trace))
+    k = np.int64(next(i for i, task in enumerate(trace.classes) if 0 < task.gpu_milli < 1000))
+    nodes = np.random.default_rng(0).permutation(len(datacenter))[:1000].astype(np.int64)
+    best = np.inf
+    for _ in range(20):
+        for sign in (1, -1):
+            start = time.perf_counter()
+            change_each(engine.state, engine.plan, k, nodes, sign)
+            if (sign > 0) == (how == "place"):
+                best = min(best, time.perf_counter() - start)
+    return {"times": times, "nodes": len(datacenter), "policy": policy, "how": how, "us_a_change": round(best * 1e3, 3)}
+
+
 def measure_one(times: int, policy: str, how: str) -> dict[str, Any]:
+    if how in ("place", "release"):
+        return measure_changes(times, policy, how)
     trace = alibaba2023.trace("default")
     seeds = seeded(42)
     datacenter = alibaba2023.datacenter().repeated(times)
@@ -99,13 +129,14 @@ def measure_one(times: int, policy: str, how: str) -> dict[str, Any]:
 def measure() -> dict[str, object]:
     rows = []
     for policy in POLICIES:
-        for how in ("buckets", "churn", "plain"):
+        for how in ("buckets", "churn", "place", "release", "plain"):
             of_one = None
             for times in TIMES:
                 command = [sys.executable, "-m", "benchmarks.scaling", str(times), policy, how]
                 row = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
-                of_one = of_one or row["us_a_decision"]
-                row["ratio_to_1"] = round(row["us_a_decision"] / of_one, 2)
+                cost = row.get("us_a_decision") or row["us_a_change"]
+                of_one = of_one or cost
+                row["ratio_to_1"] = round(cost / of_one, 2)
                 rows.append(row)
     return {"what": "mean cost of a decision, arrival run to 1.3 times the GPU capacity", "rows": rows}
 
