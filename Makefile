@@ -63,8 +63,9 @@ setup-distributed:
 lock: ## make locks/*.txt again from pyproject.toml (UPGRADE=--upgrade for new versions)
 	@[ -x .uv/bin/uv ] || { $(PYTHON) -m venv .uv && .uv/bin/python -m pip install --quiet --disable-pip-version-check "$(UV)"; }
 	$(COMPILE) $(UPGRADE) pyproject.toml locks/build.in --output-file locks/core.txt
-	$(COMPILE) $(UPGRADE) pyproject.toml locks/build.in --extra dev --constraint locks/core.txt --output-file locks/dev.txt
-	$(COMPILE) $(UPGRADE) pyproject.toml locks/build.in --extra dev --extra dask --extra ray --constraint locks/dev.txt --output-file locks/distributed.txt
+	$(COMPILE) $(UPGRADE) pyproject.toml locks/build.in --extra serve --constraint locks/core.txt --output-file locks/serve.txt
+	$(COMPILE) $(UPGRADE) pyproject.toml locks/build.in --extra serve --extra dev --constraint locks/serve.txt --output-file locks/dev.txt
+	$(COMPILE) $(UPGRADE) pyproject.toml locks/build.in --extra serve --extra dev --extra dask --extra ray --extra e2e --constraint locks/dev.txt --output-file locks/distributed.txt
 
 clean: ## remove results and caches
 	rm -rf out build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage .coverage.* htmlcov

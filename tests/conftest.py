@@ -1,6 +1,7 @@
 """Hypothesis profiles, and one compile of the kernels before the workers of pytest start."""
 
 import os
+import signal
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -17,6 +18,12 @@ settings.register_profile("explore", derandomize=False, max_examples=2000, **ALL
 
 COMPILED = os.environ.get("NUMBA_DISABLE_JIT", "0") in ("", "0")
 settings.load_profile("usual" if COMPILED else "plain")
+
+
+# Started in the background of a script (`make test &`), we would ignore Ctrl-C, and so would the commands that tests start
+# and interrupt: what is ignored is inherited.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_configure(config: pytest.Config) -> None:

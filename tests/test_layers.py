@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import wattpack
+from wattpack.jit import WITHOUT_KERNELS
 
 SOURCE = Path(wattpack.__file__).parent
 GROUND = {"errors", "files"}  # what every room but `jit` stands on
@@ -23,7 +24,8 @@ MAY_IMPORT = {
     "datasets": {"errors", "model"},
     "experiments": GROUND | {"jit", "model", "policies", "engine", "datasets"},
     "report": GROUND | {"experiments"},
-    "cli": GROUND | {"jit", "model", "policies", "engine", "datasets", "experiments", "report"},
+    "kube": GROUND | {"model", "policies", "engine", "datasets"},
+    "cli": GROUND | {"jit", "kube", "model", "policies", "engine", "datasets", "experiments", "report"},
     "__main__": {"cli"},  # `python -m wattpack`
 }
 FILES = sorted(SOURCE.rglob("*.py"))
@@ -93,6 +95,15 @@ def test_only_jit_imports_the_compiler(package: str) -> None:
         if any(name.split(".")[0] == package for name in imported_modules(file))
     }
     assert importers <= {"jit.py"}
+
+
+def test_rooms_left_out_of_the_cache_digest_hold_no_kernel_and_no_kernel_reads_them() -> None:
+    decorators = {"kernel", "step", "inner"}
+    for room in WITHOUT_KERNELS:
+        text = "".join(file.read_text(encoding="utf-8") for file in FILES if room_of(file) == room)
+        assert not any(f"@{name}" in text for name in decorators)
+    readers = {room_of(file) for file in FILES if imported_rooms(file) & set(WITHOUT_KERNELS)}
+    assert readers <= {*WITHOUT_KERNELS, "__main__"}
 
 
 def test_importing_wattpack_loads_nothing_heavy() -> None:

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Brings .venv up to one of the locked sets: tools/setup.sh core|dev|distributed
+# Brings .venv up to one of the locked sets: tools/setup.sh core|serve|dev|distributed
 # Does nothing when the set is in place. What is in place is known by content, not by time: .venv/.have
 # holds a copy of every lock file installed. .venv/.unfinished stands while something is being installed; a set-up that
 # finds it there was interrupted, and starts afresh. PYTHON names the interpreter (default python3).
@@ -38,6 +38,7 @@ make_venv() {
 install_locked() {
     case $set_name in
         core) what='numba, matplotlib, duckdb (30-120 s, once)' ;;
+        serve) what='numba, matplotlib, duckdb, aiohttp (30-120 s, once)' ;;
         dev) what='numba, matplotlib, duckdb, pytest, mypy, ruff (30-180 s, once)' ;;
         *) what='all of dev, dask and ray (60-240 s, once)' ;;
     esac
@@ -62,7 +63,7 @@ usable || make_venv
 if ! cmp -s "$lock" "$venv/.have/$set_name.txt"; then
     : >$venv/.unfinished
     install_locked
-    for part in core dev distributed; do  # each set holds those before it
+    for part in core serve dev distributed; do  # each set holds those before it
         cp "locks/$part.txt" "$venv/.have/$part.txt"
         [ "$part" != "$set_name" ] || break
     done

@@ -23,14 +23,19 @@ from numba.extending import intrinsic
 F = TypeVar("F", bound=Callable[..., Any])
 
 
+WITHOUT_KERNELS = ("cli", "kube", "report")  # rooms that hold no kernel and that no kernel reads (tests/test_layers.py)
+
+
 def source_digest(folder: Path) -> str:
-    """Digest of all Python sources under `folder`.
+    """Digest of all Python sources under `folder` that kernels are made of.
 
     numba checks only the file of the function itself for changes; a callee edited in another file would give the old
     result (measured). A cache folder named after this digest cannot go stale.
     """
     digest = hashlib.sha256()
     for path in sorted(folder.rglob("*.py")):
+        if path.relative_to(folder).parts[0] in WITHOUT_KERNELS:
+            continue
         digest.update(path.relative_to(folder).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
     return digest.hexdigest()[:16]
 
