@@ -18,10 +18,13 @@ COMMANDS = {
     "bound": ("wattpack.cli.bound:bound_command", "How far any placement could go: most GPU served, least power."),
     "replay": ("wattpack.cli.replay:replay_command", "One run on given nodes and tasks, every decision."),
     "explain": ("wattpack.cli.explain:explain_command", "Why a task goes where it goes, node by node."),
+    "import": ("wattpack.cli.import_:import_command", "A Kubernetes cluster as files that every command reads."),
     "derive": (
         "wattpack.cli.derive:derive_command",
         "A variant of a trace: more multi-GPU, sharing, constrained tasks.",
     ),
+    "serve": ("wattpack.cli.serve:serve_command", "A scheduler extender for Kubernetes: the same decisions, live."),
+    "fit": ("wattpack.cli.fit:fit_command", "Will this pod fit a live cluster, where, and what does it cost?"),
     "policies": ("wattpack.cli.policies:policies_command", "The policies, one line each."),
 }
 

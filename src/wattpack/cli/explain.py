@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from urllib.parse import quote
 
 from rich.console import Console
 from rich.table import Table
@@ -24,11 +25,13 @@ from wattpack.policies.expression import parse
 
 
 def explain_command(
-    nodes: Path,
-    tasks: Path,
+    nodes: Path | None = None,
+    tasks: Path | None = None,
     *,
-    policy: str,
-    task: str,
+    policy: str | None = None,
+    task: str | None = None,
+    live: str | None = None,
+    server: str | None = None,
     target: str | None = None,
     top: int = 20,
     seed: int = 0,
@@ -46,6 +49,10 @@ def explain_command(
         Policy expression, for example pwr:0.1+fgd:0.9.
     task
         Name of the task.
+    live
+        NAMESPACE/POD: ask a running `wattpack serve` instead of files.
+    server
+        Address of that service; default http://127.0.0.1:8888.
     target
         Trace (file or built-in name) that the target workload is taken from; default: the tasks file itself.
     top
@@ -55,6 +62,11 @@ def explain_command(
     plugin
         Python file that registers policies of your own; may be given again.
     """
+    if live is not None:
+        explain_live(live, server)
+        return
+    if nodes is None or tasks is None or policy is None or task is None:
+        raise UserError("explain: expected --nodes, --tasks, --policy and --task, or --live NAMESPACE/POD")
     load_plugins(plugin or [])
     mix = parse(policy)
     if top < 0:
@@ -70,6 +82,16 @@ def explain_command(
     engine.run(before, luck[:index])
     k = int(workload.sequence[index])
     print_explanation(explain(engine, k, luck[index]), workload.classes[k], task, index, top)
+
+
+def explain_live(pod: str, server: str | None) -> None:
+    """A decision of a running service."""
+    from wattpack.cli.live import SERVER, ask, print_decision
+
+    namespace, _, name = pod.partition("/")
+    if not namespace or not name or "/" in name:
+        raise UserError(f"--live {pod!r}, expected NAMESPACE/POD")
+    print_decision(ask(server or SERVER, f"/explain/{quote(namespace)}/{quote(name)}"))
 
 
 def task_index(workload: Workload, name: str, file: Path) -> int:

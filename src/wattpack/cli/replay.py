@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from wattpack.cli.placements import measure, outcome_of, print_saving, read_placements
 from wattpack.cli.plugins import load_plugins
 from wattpack.datasets.csv_files import read_datacenter, read_workload
 from wattpack.datasets.inflation import seeded
@@ -17,6 +18,7 @@ from wattpack.errors import UserError
 from wattpack.experiments.compare import unplaceable_classes
 from wattpack.files import write_whole
 from wattpack.jit import say_if_compiling
+from wattpack.model.power import PAPER, PROFILES
 from wattpack.model.target import Target
 from wattpack.policies.expression import parse
 
@@ -41,6 +43,8 @@ def replay_command(
     target: str | None = None,
     decisions: Path | None = None,
     series: Path | None = None,
+    placements: Path | None = None,
+    profile: str = PAPER.name,
     seed: int = 0,
     plugin: list[Path] | None = None,
 ) -> None:
@@ -60,6 +64,11 @@ def replay_command(
         Write task,node,gpu_index here, one row a task.
     series
         Write power, allocation and fragmentation after every task here.
+    placements
+        CSV file of where the tasks are now, task,node,gpu_index as `wattpack import` and --decisions write it: say what
+        the policy would have saved against it.
+    profile
+        Power profile: paper, linear, concave, measured.
     seed
         For policy random only.
     plugin
@@ -69,11 +78,16 @@ def replay_command(
     mix = parse(policy)
     if seed < 0:
         raise UserError(f"--seed {seed}, expected 0 or more")
-    datacenter = read_datacenter(nodes)
+    if profile not in PROFILES:
+        raise UserError(f"--profile {profile!r}, expected one of {', '.join(PROFILES)}")
+    watts = PROFILES[profile]
+    datacenter = read_datacenter(nodes, watts)
     workload = read_workload(tasks)
-    trace = workload if target is None else load_trace(target)
+    aim = Target.of(workload if target is None else load_trace(target))
+    placed = None if placements is None else read_placements(placements, datacenter, workload)
     say_if_compiling()
-    run = simulate(datacenter, workload, mix, Target.of(trace), seeded(seed).policy)
+    now = None if placed is None else measure(placed, datacenter, workload, aim, watts)
+    run = simulate(datacenter, workload, mix, aim, seeded(seed).policy, watts)
     if decisions is not None:
         write_csv(decisions, DECISIONS, decision_rows(run))
     if series is not None:
@@ -81,6 +95,8 @@ def replay_command(
     for text in unplaceable_classes(datacenter, workload):
         print(f"can never fit any node: {text}", file=sys.stderr)
     print_outcome(run, mix.expression)
+    if now is not None:
+        print_saving(now, outcome_of(run), mix.expression)
 
 
 def decision_rows(run: Run) -> Iterable[Sequence[object]]:

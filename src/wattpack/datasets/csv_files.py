@@ -63,7 +63,7 @@ def read_datacenter(path: str | Path, profile: PowerProfile = PAPER) -> Datacent
     file = Path(path)
     names: dict[str, int] = {}
     rows: list[tuple[int, int, int, str, str]] = []
-    for row in _rows(file, NODE_COLUMNS, NODE_OPTIONAL):
+    for row in read_rows(file, NODE_COLUMNS, NODE_OPTIONAL):
         name = row.text("sn")
         if name == "":
             raise row.fault("sn", "a name")
@@ -96,7 +96,7 @@ def read_workload(path: str | Path) -> Workload:
     file = Path(path)
     names: list[str] = []
     tasks: list[TaskClass] = []
-    for row in _rows(file, TASK_COLUMNS, TASK_OPTIONAL):
+    for row in read_rows(file, TASK_COLUMNS, TASK_OPTIONAL):
         num_gpu = row.amount("num_gpu", MAX_TASK_GPUS)
         gpu_milli = 0
         if num_gpu > 0:
@@ -117,7 +117,7 @@ def read_workload(path: str | Path) -> Workload:
     return Workload.of(tasks, names, name=file.stem)
 
 
-def _rows(file: Path, required: tuple[str, ...], optional: tuple[str, ...]) -> Iterator[Row]:
+def read_rows(file: Path, required: tuple[str, ...], optional: tuple[str, ...]) -> Iterator[Row]:
     """Lines of a CSV file with a header; blank lines are passed over, columns may come in any order.
 
     A file without any text has no lines; whether that is a fault is the caller's to say.

@@ -11,12 +11,13 @@ from wattpack.engine.plan import Plan, new_plan
 from wattpack.engine.record import Run
 from wattpack.engine.scores import Scores, new_scores
 from wattpack.engine.state import COLUMNS, FAILED, State, arrive, new_state, place
+from wattpack.errors import RunError
 from wattpack.jit import kernel
 from wattpack.model.nodes import Datacenter
 from wattpack.model.policy import Mix, new_world
 from wattpack.model.power import PAPER, PowerProfile
 from wattpack.model.target import Target
-from wattpack.model.tasks import TaskClass, Workload
+from wattpack.model.tasks import TaskClass, Workload, check_class, task_records
 
 
 @kernel
@@ -45,7 +46,10 @@ def run_arrivals(
 
 
 class Engine:
-    """A datacenter under one policy: its State, Plan and Scores, ready to take tasks of the given classes."""
+    """A datacenter under one policy: its State, Plan and Scores, ready to take tasks of the given classes.
+
+    A run knows its classes; a live cluster does not: `spare` classes can be added later.
+    """
 
     def __init__(
         self,
@@ -54,12 +58,24 @@ class Engine:
         mix: Mix,
         target: Target,
         profile: PowerProfile = PAPER,
+        spare: int = 0,
     ) -> None:
         world = new_world(datacenter, target, profile)
-        self.datacenter, self.classes, self.mix = datacenter, classes, mix
+        self.datacenter, self.classes, self.mix, self.profile, self.spare = datacenter, classes, mix, profile, spare
         self.plan = new_plan(mix, datacenter, target, profile, world)
-        self.state = new_state(datacenter, classes, world, self.plan, profile)
+        blank = TaskClass(0, 0, 0, 0)
+        self.state = new_state(datacenter, classes + (blank,) * spare, world, self.plan, profile)
         self.scores = new_scores(self.state, self.plan)
+
+    def add_class(self, task: TaskClass) -> int:
+        """Take in a class that was not known before, in the place of a spare one; returns its number."""
+        check_class(task)
+        if self.spare == 0:
+            raise RunError(f"no spare class left beside {len(self.classes)}")
+        k = len(self.classes)
+        self.state.tasks[k] = task_records([task], self.datacenter, self.profile.default_cpu)[0]
+        self.classes, self.spare = (*self.classes, task), self.spare - 1
+        return k
 
     def run(self, workload: Workload, luck: np.ndarray) -> Run:
         """Take the tasks of `workload`, whose classes must be the engine's, in order of arrival."""

@@ -32,17 +32,39 @@ def decide(state: State, plan: Plan, scores: Scores, k: int, luck: float) -> int
     """The node for a task of class `k`, or NOWHERE. `luck` in [0, 1) is used by policies that draw."""
     filter_and_score(state, plan, scores, k)
     asked = scores.asked[k]
-    if asked.feasible == 0:
-        return NOWHERE
-    if asked.feasible == 1:  # taken unscored
-        return first_feasible(scores.bucket[k])
-    if plan.bucketed and asked.overflow == 0:
+    if plan.bucketed and asked.overflow == 0 and asked.feasible > 1:
         return choose_bucket(plan.parts, scores, k)
+    return scan(state, plan, scores, k, scores.bucket[k], asked.feasible, luck)
+
+
+@step
+def decide_among(state: State, plan: Plan, scores: Scores, k: int, luck: float, offered: Any) -> int:
+    """`decide` among the nodes n with offered[n], as a live scheduler asks it: others may have refused some.
+
+    Leaves in `scores.mask` which nodes took part (>= 0), in `scores.taking_part[0]` how many.
+    """
+    filter_and_score(state, plan, scores, k)
+    bucket = scores.bucket[k]
+    feasible = 0
+    for n in range(len(bucket)):
+        scores.mask[n] = bucket[n] if offered[n] else -1
+        feasible += scores.mask[n] >= 0
+    scores.taking_part[0] = feasible
+    return scan(state, plan, scores, k, scores.mask, feasible, luck)
+
+
+@step
+def scan(state: State, plan: Plan, scores: Scores, k: int, mask: Any, feasible: int, luck: float) -> int:
+    """Steps 3 to 5 by the plain scan over the nodes n with mask[n] >= 0, `feasible` in number."""
+    if feasible == 0:
+        return NOWHERE
+    if feasible == 1:  # taken unscored
+        return first_feasible(mask)
     if len(plan.parts) == 1 and plan.parts[0].normalise == NONE:
         component_scores(state, plan, scores, k, 0)
-        return choose_priced(scores.bucket[k], scores.raw)
-    combine(state, plan, scores, k, luck)
-    return choose(scores.bucket[k], scores.total)
+        return choose_priced(mask, scores.raw)
+    combine(state, plan, scores, k, mask, feasible, luck)
+    return choose(mask, scores.total)
 
 
 @step
@@ -94,16 +116,15 @@ def add_two(price: float, term: Any, other_price: float, other: Any, raw: Any) -
 
 
 @step
-def combine(state: State, plan: Plan, scores: Scores, k: int, luck: float) -> None:
+def combine(state: State, plan: Plan, scores: Scores, k: int, mask: Any, feasible: int, luck: float) -> None:
     """Steps 3 and 4: scores.total[n] = sum over components of weight * normalised score."""
-    bucket = scores.bucket[k]
-    for n in range(len(bucket)):
+    for n in range(len(mask)):
         scores.total[n] = 0.0
     for c in range(len(plan.parts)):
         component_scores(state, plan, scores, k, c)
-        normalise(plan.parts[c].normalise, bucket, scores.raw, scores.asked[k].feasible, luck)
-        for n in range(len(bucket)):
-            if bucket[n] >= 0:
+        normalise(plan.parts[c].normalise, mask, scores.raw, feasible, luck)
+        for n in range(len(mask)):
+            if mask[n] >= 0:
                 scores.total[n] += plan.parts[c].weight * scores.raw[n]
 
 

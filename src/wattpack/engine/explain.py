@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wattpack.engine.arrivals import Engine
-from wattpack.engine.decide import NOWHERE, component_scores, decide, normalise, pick
+from wattpack.engine.decide import NOWHERE, component_scores, decide_among, normalise, pick
 from wattpack.engine.plan import Plan
 from wattpack.engine.scores import Scores
 from wattpack.engine.state import State
@@ -20,13 +20,13 @@ from wattpack.model.policy import Mix
 
 @kernel
 def explain_decision(
-    state: State, plan: Plan, scores: Scores, k: int, luck: Any, raw: Any, normal: Any, priced: Any
+    state: State, plan: Plan, scores: Scores, k: int, luck: Any, offered: Any, raw: Any, normal: Any, priced: Any
 ) -> int:
-    """Decide for class `k`. Returns the node, changes nothing.
+    """Decide for class `k` among the offered nodes (bool[nodes]). Returns the node, changes nothing.
 
     Filled: raw and normal, float64[components, nodes]; priced, float64[terms, nodes], each term times its price.
     """
-    chosen = decide(state, plan, scores, k, luck[0])
+    chosen = decide_among(state, plan, scores, k, luck[0], offered)
     for c in range(len(plan.parts)):
         component_scores(state, plan, scores, k, c)
         for n in range(len(state.nodes)):
@@ -34,7 +34,7 @@ def explain_decision(
         for t in range(plan.parts[c].terms_at, plan.parts[c].terms_end):
             for n in range(len(state.nodes)):
                 priced[t, n] = scores.one[t] * scores.terms[k, t, n]
-        normalise(plan.parts[c].normalise, scores.bucket[k], scores.raw, scores.asked[k].feasible, luck[0])
+        normalise(plan.parts[c].normalise, scores.mask, scores.raw, scores.taking_part[0], luck[0])
         for n in range(len(state.nodes)):
             normal[c, n] = scores.raw[n]
     return chosen
@@ -52,6 +52,7 @@ class Explanation:
     datacenter: Datacenter
     mix: Mix
     verdict: NDArray[np.int64]  # of model/fit.py, 0 fits
+    offered: NDArray[np.bool_]  # nodes that could be chosen; the others are as if they did not fit
     raw: NDArray[np.float64]  # [components, nodes]
     normalised: NDArray[np.float64]
     weighted: NDArray[np.float64]
@@ -61,24 +62,31 @@ class Explanation:
     priced: NDArray[np.float64]  # [terms, nodes] of all components in a row; a component's raw score is their sum
 
     @property
+    def takes_part(self) -> NDArray[np.bool_]:
+        """Nodes that fit and are offered."""
+        return (self.verdict == 0) & self.offered
+
+    @property
     def order(self) -> NDArray[np.int64]:
-        """Nodes that fit, best first (ties in node order), then the others in node order."""
-        fits = self.verdict == 0
-        return np.lexsort((np.arange(len(fits)), np.where(fits, -self.total, np.inf)))
+        """Nodes that take part, best first (ties in node order), then the others in node order."""
+        return np.lexsort((np.arange(len(self.offered)), np.where(self.takes_part, -self.total, np.inf)))
 
 
-def explain(engine: Engine, k: int, luck: NDArray[np.float64]) -> Explanation:
+def explain(engine: Engine, k: int, luck: NDArray[np.float64], offered: NDArray[np.bool_] | None = None) -> Explanation:
     """The decision that `engine` would make now for class `k`; the state stays as it is."""
     components, nodes = len(engine.mix.components), len(engine.datacenter)
+    offered = np.ones(nodes, dtype=np.bool_) if offered is None else offered
     raw, normal = np.full((components, nodes), np.nan), np.full((components, nodes), np.nan)
     priced = np.full((int(engine.plan.parts.terms_end[-1]), nodes), np.nan)
-    chosen = int(explain_decision(engine.state, engine.plan, engine.scores, k, luck, raw, normal, priced))
+    chosen = int(explain_decision(engine.state, engine.plan, engine.scores, k, luck, offered, raw, normal, priced))
     gpus = int(explain_pick(engine.state, engine.plan, engine.scores, k, chosen, luck)) if chosen != NOWHERE else 0
     bucket = engine.scores.bucket[k].astype(np.int64)
     verdict = np.where(bucket >= 0, 0, -bucket)
     for values in (raw, normal, priced):
-        values[:, verdict > 0] = np.nan
-    weighted = normal * np.array([[component.weight] for component in engine.mix.components])
+        values[:, (verdict > 0) | ~offered] = np.nan
+    weights = np.array([[component.weight] for component in engine.mix.components])
+    weighted = normal * weights
+    total = weighted.sum(axis=0)
     return Explanation(
-        engine.datacenter, engine.mix, verdict, raw, normal, weighted, weighted.sum(axis=0), chosen, gpus, priced
+        engine.datacenter, engine.mix, verdict, offered, raw, normal, weighted, total, chosen, gpus, priced
     )

@@ -43,6 +43,8 @@ class Scores(NamedTuple):
     like: NDArray[np.int64]  # [types] scratch: an empty node of the type that has been scored
     raw: NDArray[np.float64]  # [nodes] scratch
     total: NDArray[np.float64]  # [nodes, or BUCKETS if more] scratch
+    mask: NDArray[np.int16]  # [nodes] scratch: `bucket` of one class, -1 where a node is not offered
+    taking_part: NDArray[np.int64]  # [1] scratch: nodes with mask >= 0
     one: NDArray[np.float64]  # [terms] scratch: terms of one node, prices of one decision
 
 
@@ -62,6 +64,8 @@ def new_scores(state: State, plan: Plan) -> Scores:
         like=np.zeros(int(state.nodes.type.max()) + 1, dtype=np.int64),
         raw=np.zeros(nodes),
         total=np.zeros(max(nodes, BUCKETS)),
+        mask=np.zeros(nodes, dtype=np.int16),
+        taking_part=np.zeros(1, dtype=np.int64),
         one=np.zeros(terms),
     )
 

@@ -1,0 +1,98 @@
+"""`wattpack fit`: will this pod fit, where, and what does it cost; if not, what is missing."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+from cyclopts import Parameter
+
+from wattpack.cli.import_ import ask_cluster
+from wattpack.cli.live import ask, print_decision
+from wattpack.errors import UserError
+from wattpack.jit import say_if_compiling
+from wattpack.kube.objects import Pod, Unreadable
+
+
+def fit_command(
+    *,
+    pod: Annotated[Path, Parameter(name=["--pod", "-f"])],
+    server: str | None = None,
+    kubeconfig: Path | None = None,
+    file: list[Path] | None = None,
+    config: Path | None = None,
+    policy: str | None = None,
+) -> None:
+    """Will this pod fit, where, and what does it cost in watts and fragmentation? Exit 1 if it fits nowhere.
+
+    Parameters
+    ----------
+    pod
+        YAML or JSON of a pod, or of anything with a pod template (Deployment, Job, ...).
+    server
+        Ask a running `wattpack serve`, for example http://127.0.0.1:8888.
+    kubeconfig
+        Ask the cluster itself. Default: $KUBECONFIG, the pod we run in, ~/.kube/config.
+    file
+        What `kubectl get nodes,pods -A -o json` printed, instead of a cluster; may be given again.
+    config
+        TOML file of `wattpack serve`.
+    policy
+        Policy expression, above the one of the file.
+    """
+    text = msgspec.json.encode(read_pod_file(pod))
+    if server is not None:
+        decision = ask(server, "/fit", text)
+    else:
+        from wattpack.kube.config import checked, read_config
+        from wattpack.kube.import_files import read_cluster_files
+        from wattpack.kube.questions import fit
+        from wattpack.kube.view import View
+
+        settings = read_config(config)
+        if policy is not None:
+            settings = checked(msgspec.structs.replace(settings, policy=policy), "--policy")
+        nodes, pods = read_cluster_files(file) if file else asyncio.run(ask_cluster(kubeconfig))
+        say_if_compiling()
+        view = View(settings)
+        view.replace_nodes(nodes)
+        view.replace_pods(pods)
+        try:
+            found = fit(view, msgspec.json.decode(text, type=Pod))
+        except (Unreadable, msgspec.ValidationError) as fault:
+            raise UserError(f"{pod}: {fault}") from None
+        if found is None:
+            reasons = "; ".join(sorted(set(view.unreadable_nodes.values()))[:3])
+            raise UserError(f"no node of the cluster can be read: {reasons or 'it has none'}")
+        decision = found
+    print_decision(decision)
+    if not decision.node:
+        raise SystemExit(1)
+
+
+def read_pod_file(file: Path) -> dict[str, Any]:
+    """The first pod of a YAML or JSON file, or the pod that its template would make."""
+    try:
+        import yaml
+
+        documents = list(yaml.safe_load_all(file.read_text(encoding="utf-8")))
+    except ModuleNotFoundError as fault:
+        raise UserError(f"fit needs {fault.name}: install wattpack[serve]") from None
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as fault:
+        raise UserError(f"{file}: {' '.join(str(fault).split())}, expected YAML of a pod") from None
+    for document in documents:
+        if not isinstance(document, dict):
+            continue
+        if document.get("kind") == "Pod":
+            return document
+        template: Any = document
+        for step in (
+            ("spec", "jobTemplate", "spec", "template") if document.get("kind") == "CronJob" else ("spec", "template")
+        ):
+            template = template.get(step) if isinstance(template, dict) else {}
+        if isinstance(template, dict) and template.get("spec"):
+            metadata = {"name": (document.get("metadata") or {}).get("name", ""), **(template.get("metadata") or {})}
+            return {"kind": "Pod", "metadata": metadata, "spec": template["spec"]}
+    raise UserError(f"{file}: holds no pod and no pod template")

@@ -1,0 +1,82 @@
+"""What commands say of a decision in a live cluster, and how they ask a service that runs."""
+
+from __future__ import annotations
+
+import contextlib
+import urllib.error
+import urllib.parse
+import urllib.request
+
+import msgspec
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from wattpack.errors import RunError, UserError
+from wattpack.kube.decision import Decision
+
+SERVER = "http://127.0.0.1:8888"
+DECISION = msgspec.json.Decoder(Decision)
+
+
+def ask(server: str, path: str, body: bytes | None = None) -> Decision:
+    """A decision from a running `wattpack serve`."""
+    if not server.startswith(("http://", "https://")):
+        raise UserError(f"--server {server}: expected an address like {SERVER}")
+    request = urllib.request.Request(server.rstrip("/") + path, body, {"Content-Type": "application/json"})
+    try:
+        with urllib.request.urlopen(request, timeout=30) as answer:
+            return DECISION.decode(answer.read())
+    except urllib.error.HTTPError as fault:
+        text = fault.read()[:500].decode(errors="replace")
+        with contextlib.suppress(msgspec.DecodeError, KeyError, TypeError):
+            text = str(msgspec.json.decode(text)["error"])
+        raise (UserError if fault.code in (400, 404, 422) else RunError)(f"{server}: {text}") from None
+    except (OSError, msgspec.DecodeError) as fault:
+        told = getattr(fault, "reason", fault)
+        raise RunError(f"{server}: {told}; is `wattpack serve` running there?") from None
+
+
+def print_decision(decision: Decision) -> None:
+    """One decision: the sentence, the best nodes, what is missing elsewhere."""
+    console = Console()
+    if not console.is_terminal:
+        console = Console(width=200)
+    task = decision.task
+    gpu = f"{task.num_gpu} GPU x {task.gpu_milli} milli" if task.num_gpu else "no GPU"
+    model = f", model {task.gpu_spec}" if task.gpu_spec else ""
+    name = f"{decision.namespace}/{decision.pod}".strip("/") or "pod"
+    console.print(Text(f"{name} ({task.cpu_milli} milli-vCPU, {task.memory_mib} MiB, {gpu}{model})"))
+    if decision.note:
+        console.print(Text(decision.note))
+    if decision.best and decision.best[0].scores:
+        console.print(score_table(decision))
+    if decision.nearest:
+        table = Table(show_edge=False)
+        table.add_column("nearest nodes")
+        table.add_column("missing")
+        for lack in decision.nearest:
+            table.add_row(Text(lack.node), Text(lack.missing))
+        console.print(table)
+    told = "; ".join(f"{reason}: {count}" for reason, count in decision.refused.items())
+    if told:
+        console.print(Text(f"{sum(decision.refused.values())} of {decision.offered} nodes do not fit ({told})"))
+    console.print(Text(f"decision: {decision.words()}"))
+
+
+def score_table(decision: Decision) -> Table:
+    table = Table(show_edge=False)
+    table.add_column("node")
+    costed = decision.best[0].watts is not None
+    for name in decision.best[0].scores:
+        table.add_column(f"{name}\nraw", justify="right")
+        table.add_column(f"{name}\nnormalised", justify="right")
+    for name in ("total", *(("watts", "fragmented\nGPUs") if costed else ())):
+        table.add_column(name, justify="right")
+    for row in decision.best:
+        cells = [f"{value:g}" for pair in row.scores.values() for value in pair]
+        cells.append(f"{row.total:g}")
+        if row.watts is not None and row.fragmentation_gpus is not None:
+            cells += [f"{row.watts:+.1f}", f"{row.fragmentation_gpus:+.3f}"]
+        table.add_row(Text(f"{row.node} <-" if row.node == decision.node else row.node), *cells)
+    return table

@@ -1,0 +1,148 @@
+"""`wattpack serve`: the scheduler extender."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from wattpack.errors import UserError
+from wattpack.jit import say_if_compiling
+
+if TYPE_CHECKING:
+    from wattpack.kube.config import Config
+    from wattpack.kube.service import Service
+
+
+def serve_command(
+    *,
+    config: Path | None = None,
+    kubeconfig: Path | None = None,
+    policy: str | None = None,
+    shadow: bool = False,
+    check: bool = False,
+    host: str | None = None,
+    port: int | None = None,
+    prometheus: str | None = None,
+) -> None:
+    """Place pods of a live cluster, beside an unmodified kube-scheduler.
+
+    Parameters
+    ----------
+    config
+        TOML file; without one, the defaults (docs/guide/serve.md).
+    kubeconfig
+        How to reach the cluster; default: $KUBECONFIG, the pod's service account, ~/.kube/config.
+    policy
+        Policy expression, above the one in the file.
+    shadow
+        Watch and decide, bind nothing: how often and how would the policy differ from the scheduler in place?
+    check
+        Only read the configuration, say what it means, and try to reach the cluster if one is given.
+    host
+        Address to listen on; loopback unless told otherwise.
+    port
+        Port to listen on; 0 takes a free one.
+    prometheus
+        Address of a Prometheus with DCGM or Kepler metrics: modelled against measured watts at /power.
+    """
+    try:
+        from wattpack.kube.config import checked, read_config
+        from wattpack.kube.kubeconfig import find_access
+        from wattpack.kube.run import Options, serve
+    except ModuleNotFoundError as fault:
+        raise UserError(f"serve needs {fault.name}: install wattpack[serve]") from None
+
+    def laid_over(read: Config) -> Config:
+        changes = {"policy": policy, "mode": "shadow" if shadow else None, "prometheus": prometheus}
+        server = {"host": host, "port": port}
+        given = {name: value for name, value in changes.items() if value is not None}
+        listening = {name: value for name, value in server.items() if value is not None}
+        changed = msgspec.structs.replace(read, **given, server=msgspec.structs.replace(read.server, **listening))
+        return checked(changed, "command line" if given or listening else str(config or "defaults"))
+
+    settings = laid_over(read_config(config))
+    if check:
+        print_check(settings, config)
+        if kubeconfig is None:
+            return
+    access = find_access(kubeconfig)
+    logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+    if check:
+        asyncio.run(reach(settings, access))
+        return
+    say_if_compiling()
+    compile_ahead(settings)
+
+    def started(service: Service, port: int) -> None:
+        print(
+            f"wattpack: serving on {settings.server.host}:{port}, policy {settings.policy}, mode {settings.mode}, "
+            f"cluster {access.server}",
+            file=sys.stderr,
+            flush=True,
+        )
+
+    with new_runner() as runner:
+        runner.run(serve(settings, Options(config, laid_over), access, started))
+
+
+def new_runner() -> asyncio.Runner:
+    """uvloop where it is there: it made the service a third faster."""
+    try:
+        import uvloop
+    except ModuleNotFoundError:
+        return asyncio.Runner()
+    return asyncio.Runner(loop_factory=uvloop.new_event_loop)
+
+
+def compile_ahead(settings: Config) -> None:
+    """Decide once on a made-up cluster, so that the first pod does not wait for the compiler."""
+    from wattpack.kube.live import Live
+    from wattpack.kube.translate import NodeFacts, PodFacts
+    from wattpack.model.tasks import TaskClass
+
+    live = Live(settings.mix(), settings.profile(), settings.given_target())
+    model = next(iter(settings.profile().gpus))
+    for name in ("a", "b"):
+        live.set_node(NodeFacts(name, 64_000, 64_000, 4, model, ""))
+    pod = PodFacts("uid", "default", "pod", TaskClass(1000, 1000, 1, 500), "", None, False, "", "")
+    for node in ("", "a"):
+        live.ask(pod._replace(uid=f"uid{node}"))
+        live.promise(pod._replace(uid=f"uid{node}"), "a", 1, 0.0)
+        live.stale = True
+        live.power_w()
+    live.drop_pod("uid")
+
+
+def print_check(settings: Config, file: Path | None) -> None:
+    print(f"{file or 'defaults'}: good")
+    for name in ("policy", "power_profile", "target", "dialect", "mode", "node_order", "scheduler_name", "events"):
+        print(f"  {name:<15} {getattr(settings, name)}")
+    print(f"  {'listens on':<15} {settings.server.host}:{settings.server.port}")
+
+
+async def reach(settings: Config, access: object) -> None:
+    """Read the cluster once and say what of it cannot be read."""
+    from wattpack.kube.client import Client
+    from wattpack.kube.kubeconfig import Access
+    from wattpack.kube.view import View
+
+    assert isinstance(access, Access)
+    async with Client(access) as client:
+        await client.check()
+        view = View(settings)
+        view.replace_nodes((await client.list_nodes())[0])
+        view.replace_pods((await client.list_pods())[0])
+    live = view.live
+    print(
+        f"cluster {access.server}: {len(live.nodes)} nodes, {len(live.placed)} pods on them, "
+        f"{live.power_w():.0f} W modelled"
+    )
+    for name, why in list(view.unreadable_nodes.items())[:10]:
+        print(f"  node {name} is left out: {why}")
+    for why in list(view.unreadable_pods.values())[:10]:
+        print(f"  {why}")

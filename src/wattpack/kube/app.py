@@ -1,0 +1,158 @@
+"""The service on HTTP: a literal table of routes. Bodies and times are limited; what is sent is never executed."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import msgspec
+from aiohttp import web
+
+from wattpack.kube.gauges import gauges
+from wattpack.kube.objects import POD, Unreadable
+from wattpack.kube.openapi import OPENAPI
+from wattpack.kube.questions import fit
+from wattpack.kube.service import Service
+from wattpack.kube.wire import ENCODER, read_args, read_binding
+
+log = logging.getLogger("wattpack")
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+def json_answer(body: Any, status: int = 200) -> web.Response:
+    return web.Response(body=ENCODER.encode(body), content_type="application/json", status=status)
+
+
+def wrong(text: str, status: int = 400) -> web.Response:
+    return json_answer({"error": text}, status)
+
+
+class Routes:
+    """One method a route."""
+
+    def __init__(self, service: Service) -> None:
+        self.service = service
+        self.fragments: dict[str, list[bytes]] = {}  # node -> its answer for each score, as JSON
+
+    async def filter(self, request: web.Request) -> web.Response:
+        args = read_args(await request.read())
+        return json_answer(await self.service.filter(args))
+
+    async def prioritize(self, request: web.Request) -> web.Response:
+        args = read_args(await request.read())
+        pairs = await self.service.prioritize(args)
+        # Written out ahead: 1,213 objects through the encoder took longer than the decision itself.
+        pieces = [self.fragment(name)[score] for name, score in pairs]
+        return web.Response(body=b"[" + b",".join(pieces) + b"]", content_type="application/json")
+
+    def fragment(self, name: str) -> list[bytes]:
+        found = self.fragments.get(name)
+        if found is None:
+            if len(self.fragments) > 2 * len(self.service.view.nodes) + 1000:  # names come from outside
+                self.fragments.clear()
+            found = [ENCODER.encode({"Host": name, "Score": score}) for score in range(11)]
+            self.fragments[name] = found
+        return found
+
+    async def bind(self, request: web.Request) -> web.Response:
+        args = read_binding(await request.read())
+        return json_answer(await self.service.bind(args))
+
+    async def fit(self, request: web.Request) -> web.Response:
+        pod = POD.decode(await request.read())
+        decision = fit(self.service.view, pod)
+        return wrong("no node is known yet", 503) if decision is None else json_answer(decision)
+
+    async def explain(self, request: web.Request) -> web.Response:
+        namespace, pod = request.match_info["namespace"], request.match_info["pod"]
+        decision = self.service.explain(namespace, pod)
+        return wrong(f"no pod {namespace}/{pod}", 404) if decision is None else json_answer(decision)
+
+    async def healthz(self, request: web.Request) -> web.Response:
+        return web.Response(text="ok\n")
+
+    async def readyz(self, request: web.Request) -> web.Response:
+        if self.service.ready:
+            return web.Response(text="ok\n")
+        return web.Response(text="the cache is not in sync with the cluster yet\n", status=503)
+
+    async def metrics(self, request: web.Request) -> web.Response:
+        text = self.service.metrics.text(gauges(self.service))
+        return web.Response(text=text, headers={"Content-Type": "text/plain; version=0.0.4; charset=utf-8"})
+
+    async def state(self, request: web.Request) -> web.Response:
+        return json_answer(self.service.state())
+
+    async def shadow(self, request: web.Request) -> web.Response:
+        if self.service.shadow is None:
+            return wrong("not in shadow mode: start with --shadow", 404)
+        return json_answer(self.service.shadow.table())
+
+    async def power(self, request: web.Request) -> web.Response:
+        return json_answer({"prometheus": self.service.config.prometheus, "models": self.service.power_errors})
+
+    async def openapi(self, request: web.Request) -> web.Response:
+        return json_answer(OPENAPI)
+
+
+def new_app(service: Service, only_probes: bool = False) -> web.Application:
+    """The application; `only_probes` for the listener that may be reached from outside the pod."""
+    routes = Routes(service)
+    app = web.Application(middlewares=[guarded(service)], client_max_size=service.config.server.max_body_mib << 20)
+    app.add_routes(
+        [
+            web.get("/healthz", routes.healthz),
+            web.get("/readyz", routes.readyz),
+            web.get("/metrics", routes.metrics),
+        ]
+    )
+    if not only_probes:
+        app.add_routes(
+            [
+                web.post("/filter", routes.filter),
+                web.post("/prioritize", routes.prioritize),
+                web.post("/bind", routes.bind),
+                web.post("/fit", routes.fit),
+                web.get("/explain/{namespace}/{pod}", routes.explain),
+                web.get("/state", routes.state),
+                web.get("/shadow", routes.shadow),
+                web.get("/power", routes.power),
+                web.get("/openapi.json", routes.openapi),
+            ]
+        )
+    return app
+
+
+def guarded(service: Service) -> Any:
+    """Every request: timed, limited in time, and bad input answered with one line."""
+
+    @web.middleware
+    async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
+        started_s = time.perf_counter()
+        verb = request.path.split("/")[1] if request.match_info.http_exception is None else "unknown"
+        try:
+            async with asyncio.timeout(service.config.server.timeout_s + 5):
+                return await handler(request)
+        except msgspec.DecodeError as fault:
+            return wrong(f"{request.path}: {fault}")
+        except Unreadable as fault:
+            return wrong(f"{request.path}: {fault}", 422)
+        except TimeoutError:
+            return wrong(f"{request.path}: took longer than {service.config.server.timeout_s:g} s", 503)
+        except web.HTTPException as fault:
+            answer = wrong(f"{request.method} {request.path}: {fault.reason}", fault.status)
+            if "Allow" in fault.headers:
+                answer.headers["Allow"] = fault.headers["Allow"]
+            return answer
+        except RecursionError:
+            return wrong(f"{request.path}: nested too deeply")
+        except Exception:
+            log.exception("%s %s", request.method, request.path)
+            return wrong(f"{request.path}: a fault of wattpack's own, see its log", 500)
+        finally:
+            service.metrics.observe(time.perf_counter() - started_s, verb)
+
+    return guard

@@ -1,0 +1,160 @@
+"""The few calls to the Kubernetes API that the service makes: list and watch, bind, events, one lease."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import aiohttp
+import msgspec
+from yarl import URL
+
+from wattpack.errors import RunError, UserError
+from wattpack.kube.kubeconfig import Access, exec_environment, exec_token
+from wattpack.kube.objects import NODE_LIST, POD, POD_LIST, Node, Pod
+
+PAGE = 1000  # objects a page of a list
+LONGEST_LINE = 16 << 20  # bytes of one watch event: etcd holds 1.5 MiB an object
+
+
+class ApiError(Exception):
+    """The API server answered with an error. `status` 0: it did not answer."""
+
+    def __init__(self, status: int, text: str) -> None:
+        super().__init__(f"{status}: {text}" if status else text)
+        self.status = status
+
+
+class Client:
+    """One connection pool to one API server. Use inside `async with`."""
+
+    def __init__(self, access: Access, timeout_s: float = 10) -> None:
+        self.access, self.timeout_s = access, timeout_s
+        self.session: aiohttp.ClientSession
+
+    async def __aenter__(self) -> Client:
+        if self.access.command:
+            await self.fetch_token()
+        connector = aiohttp.TCPConnector(limit=64, ssl=self.access.context or False)
+        self.session = aiohttp.ClientSession(connector=connector, auto_decompress=True)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.session.close()
+
+    async def fetch_token(self) -> None:
+        """Run the kubeconfig's program for a token."""
+        assert self.access.command is not None
+        arguments, environment = exec_environment(self.access.command)
+        try:
+            program = await asyncio.create_subprocess_exec(
+                *arguments, env=environment, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
+            )
+        except OSError as fault:
+            raise UserError(
+                f"{arguments[0]}: {fault.strerror}, expected the program that the kubeconfig names"
+            ) from None
+        output, errors = await asyncio.wait_for(program.communicate(), 60)
+        if program.returncode != 0:
+            raise UserError(
+                f"{arguments[0]}: ended with {program.returncode}: {errors.decode(errors='replace')[-300:]}"
+            )
+        self.access.token = exec_token(output, arguments[0])
+
+    def headers(self) -> dict[str, str]:
+        told = {"Accept": "application/json", "User-Agent": "wattpack"}
+        authorization = self.access.authorization()
+        if authorization:
+            told["Authorization"] = authorization
+        return told
+
+    async def call(self, method: str, path: str, body: Any = None, timeout_s: float | None = None) -> bytes:
+        """One request; the body of the answer. Raises ApiError."""
+        headers = self.headers()
+        data = None
+        if body is not None:
+            data = msgspec.json.encode(body)
+            headers["Content-Type"] = "application/json"
+        limit = aiohttp.ClientTimeout(total=timeout_s or self.timeout_s)
+        url = URL(self.access.server + path, encoded=True)
+        try:
+            async with self.session.request(method, url, data=data, headers=headers, timeout=limit) as answer:
+                text = await answer.read()
+        except TimeoutError:
+            raise ApiError(0, f"{method} {path}: no answer within {limit.total:g} s") from None
+        except (aiohttp.ClientError, OSError) as fault:
+            raise ApiError(0, f"{method} {path}: {fault or type(fault).__name__}") from None
+        if answer.status == 401 and self.access.command:
+            await self.fetch_token()
+        if answer.status >= 400:
+            raise ApiError(answer.status, message_of(text))
+        return text
+
+    async def list_nodes(self) -> tuple[list[Node], str]:
+        """All nodes, and the resource version to watch from."""
+        return await self._list("/api/v1/nodes", NODE_LIST)
+
+    async def list_pods(self) -> tuple[list[Pod], str]:
+        return await self._list("/api/v1/pods", POD_LIST)
+
+    async def _list(self, path: str, decoder: Any) -> tuple[list[Any], str]:
+        items: list[Any] = []
+        token = ""
+        while True:
+            page = decoder.decode(
+                await self.call("GET", f"{path}?limit={PAGE}" + (f"&continue={token}" if token else ""))
+            )
+            items += page.items
+            token = page.metadata.continue_
+            if not token:
+                return items, page.metadata.resource_version
+
+    async def watch(self, path: str, version: str) -> AsyncIterator[bytes]:
+        """Lines of a watch from a resource version on, one event each, until the server ends it."""
+        url = f"{path}?watch=1&allowWatchBookmarks=true&timeoutSeconds=290&resourceVersion={version}"
+        limit = aiohttp.ClientTimeout(total=None, sock_connect=self.timeout_s, sock_read=300)
+        async with self.session.get(
+            URL(self.access.server + url, encoded=True), headers=self.headers(), timeout=limit
+        ) as answer:
+            if answer.status >= 400:
+                raise ApiError(answer.status, message_of(await answer.read()))
+            yield b""  # the watch stands
+            rest = b""
+            async for piece in answer.content.iter_any():
+                *lines, rest = (rest + piece).split(b"\n")
+                for line in lines:
+                    if line:
+                        yield line
+                if len(rest) > LONGEST_LINE:
+                    raise ApiError(0, f"GET {path}: an event of more than {LONGEST_LINE} bytes")
+
+    async def get_pod(self, namespace: str, name: str) -> Pod:
+        return POD.decode(await self.call("GET", f"/api/v1/namespaces/{namespace}/pods/{name}"))
+
+    async def bind(
+        self, namespace: str, name: str, uid: str, node: str, annotations: dict[str, str], timeout_s: float
+    ) -> None:
+        """Bind a pod; the annotations are merged into it by the same call. The uid must be the pod's."""
+        body = {
+            "apiVersion": "v1",
+            "kind": "Binding",
+            "metadata": {"name": name, "namespace": namespace, "uid": uid, "annotations": annotations},
+            "target": {"apiVersion": "v1", "kind": "Node", "name": node},
+        }
+        await self.call("POST", f"/api/v1/namespaces/{namespace}/pods/{name}/binding", body, timeout_s)
+
+    async def check(self) -> None:
+        """Fail clearly where the server cannot be reached or does not let us in."""
+        try:
+            await self.call("GET", "/api/v1/nodes?limit=1")
+        except ApiError as fault:
+            raise RunError(f"{self.access.server}: {fault}") from None
+
+
+def message_of(text: bytes) -> str:
+    """The message of a Status object, or the beginning of whatever came."""
+    try:
+        return str(msgspec.json.decode(text)["message"])
+    except (msgspec.DecodeError, KeyError, TypeError):
+        return text[:200].decode(errors="replace")

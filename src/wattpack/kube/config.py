@@ -1,0 +1,147 @@
+"""The service's configuration: one strict TOML file. An unknown key, a wrong type or a bad value stops the start."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from wattpack.datasets.sources import load_trace
+from wattpack.errors import UserError
+from wattpack.kube.dialects import DIALECTS
+from wattpack.kube.translate import Reading
+from wattpack.model.policy import Mix
+from wattpack.model.power import PROFILES, PowerProfile
+from wattpack.model.target import Target
+from wattpack.policies.expression import parse
+
+LEARNT = "learnt"
+
+
+class Server(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """Where the service listens. The second listener, if any, serves only probes and metrics."""
+
+    host: str = "127.0.0.1"
+    port: int = 8888
+    metrics_host: str = ""
+    metrics_port: int = 0
+    max_body_mib: int = 8
+    timeout_s: float = 10
+
+
+class LeaseConfig(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """Which of several replicas decides."""
+
+    enabled: bool = True
+    namespace: str = "kube-system"
+    name: str = "wattpack"
+    duration_s: float = 15
+
+
+class Config(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """What a user may set; docs/guide/serve.md tells each key."""
+
+    policy: str = "pwr:0.1+fgd:0.9"
+    power_profile: str = "paper"
+    target: str = LEARNT
+    dialect: str = "alibaba"
+    mode: Literal["choose", "score", "shadow"] = "choose"
+    node_order: Literal["name", "seeded"] = "name"
+    seed: int = 0
+    scheduler_name: str = "wattpack"
+    events: Literal["all", "failures", "none"] = "all"
+    gpu_memory_mib: int = 0
+    gpu_model_label: str = "nvidia.com/gpu.product"
+    cpu_model_label: str = ""
+    prometheus: str = ""
+    server: Server = Server()
+    lease: LeaseConfig = LeaseConfig()
+    models: dict[str, str] = {}
+
+    def mix(self) -> Mix:
+        return parse(self.policy)
+
+    def profile(self) -> PowerProfile:
+        return PROFILES[self.power_profile]
+
+    def reading(self) -> Reading:
+        return Reading(
+            dialect=DIALECTS[self.dialect],
+            profile=self.profile(),
+            gpu_model_label=self.gpu_model_label,
+            cpu_model_label=self.cpu_model_label,
+            gpu_memory_mib=self.gpu_memory_mib,
+            models=self.models,
+        )
+
+    def given_target(self) -> Target | None:
+        """The target workload of a trace; None: it is learnt from the pods seen."""
+        return None if self.target == LEARNT else Target.of(load_trace(self.target))
+
+
+def problems(config: Config) -> list[str]:
+    """Everything that is wrong with the values, one line each."""
+    found = []
+
+    def check(good: bool, line: str) -> None:
+        if not good:
+            found.append(line)
+
+    for asked in (config.mix, config.given_target):
+        try:
+            asked()
+        except UserError as fault:
+            found.append(f"{asked.__name__.removeprefix('given_')}: {fault}".replace("mix: ", "policy: ", 1))
+    check(
+        config.power_profile in PROFILES,
+        f"power_profile: {config.power_profile!r}, expected one of {', '.join(PROFILES)}",
+    )
+    check(config.dialect in DIALECTS, f"dialect: {config.dialect!r}, expected one of {', '.join(DIALECTS)}")
+    check(config.scheduler_name != "", "scheduler_name: empty, expected the schedulerName of the pods to place")
+    check(config.gpu_memory_mib >= 0, f"gpu_memory_mib: {config.gpu_memory_mib}, expected 0 or more")
+    check(config.seed >= 0, f"seed: {config.seed}, expected 0 or more")
+    if config.power_profile in PROFILES:
+        known = config.profile().gpus
+        for label, model in config.models.items():
+            check(model in known, f"models: {label!r} = {model!r}, expected one of {', '.join(sorted(known))}")
+    server, lease = config.server, config.lease
+    check(0 <= server.port < 65536, f"server.port: {server.port}, expected 0 to 65535")
+    check(0 <= server.metrics_port < 65536, f"server.metrics_port: {server.metrics_port}, expected 0 to 65535")
+    check(1 <= server.max_body_mib <= 1024, f"server.max_body_mib: {server.max_body_mib}, expected 1 to 1024")
+    check(0 < server.timeout_s <= 600, f"server.timeout_s: {server.timeout_s}, expected above 0 and at most 600")
+    check(1 <= lease.duration_s <= 600, f"lease.duration_s: {lease.duration_s}, expected 1 to 600")
+    check(lease.name != "" and lease.namespace != "", "lease: name or namespace is empty")
+    return found
+
+
+def checked(config: Config, where: str) -> Config:
+    """`config`, if nothing is wrong with it."""
+    found = problems(config)
+    if found:
+        raise UserError(f"{where}: {'; '.join(found)}")
+    return config
+
+
+def parse_config(text: bytes, where: str) -> Config:
+    """The configuration in a TOML text; `where` names it in messages."""
+    try:
+        read = tomllib.loads(text.decode("utf-8"))
+        config = msgspec.convert(read, Config)
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as fault:
+        raise UserError(f"{where}: not TOML: {fault}") from None
+    except msgspec.ValidationError as fault:
+        raise UserError(f"{where}: {fault}; known keys: {', '.join(Config.__struct_fields__)}") from None
+    return checked(config, where)
+
+
+def read_config(file: Path | None) -> Config:
+    """The configuration of a file, or the default one."""
+    if file is None:
+        return Config()
+    try:
+        text = file.read_bytes()
+    except OSError as fault:
+        raise UserError(f"{file}: {fault.strerror or fault}, expected a TOML file") from None
+    return parse_config(text, str(file))

@@ -1,0 +1,156 @@
+"""One decision as it is kept and told: why this node, what it costs, or what is missing where it almost fits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from wattpack.engine.explain import Explanation
+from wattpack.kube.live import Live, gpu_numbers
+from wattpack.kube.translate import PodFacts
+from wattpack.model.fit import VERDICT_WORDS
+from wattpack.model.tasks import TaskClass, models_mask
+
+SHOWN = 5  # nodes told of besides the chosen one
+
+
+class Row(msgspec.Struct, gc=False):
+    """One node in the table of a decision."""
+
+    node: str
+    total: float
+    scores: dict[str, tuple[float, float]]  # component -> raw, normalised
+    watts: float | None = None  # added by the pod there; not worked out where a decision is made in passing
+    fragmentation_gpus: float | None = None
+
+
+class Lack(msgspec.Struct, gc=False):
+    """What a node that does not fit is short of."""
+
+    node: str
+    missing: str
+
+
+class Decision(msgspec.Struct, gc=False):
+    """Everything `explain` tells of one decision."""
+
+    namespace: str
+    pod: str
+    uid: str
+    at: str  # UTC
+    policy: str
+    task: TaskClass
+    node: str  # "" if it fits nowhere
+    gpus: tuple[int, ...]
+    offered: int  # nodes the scheduler asked about
+    fitting: int
+    watts: float  # added by the pod, modelled
+    fragmentation_gpus: float  # added
+    best: list[Row]  # the chosen node first
+    refused: dict[str, int]  # reason -> nodes
+    nearest: list[Lack]  # only if it fits nowhere
+    note: str = ""
+
+    def words(self) -> str:
+        """The reason in a sentence, as the event on the pod says it."""
+        if not self.node:
+            reasons = ", ".join(f"{count} {reason}" for reason, count in self.refused.items()) or "no node was offered"
+            nearest = f"; nearest: {self.nearest[0].node} lacks {self.nearest[0].missing}" if self.nearest else ""
+            return f"{self.policy}: fits none of {self.offered} nodes ({reasons}){nearest}"
+        gpus = f" GPU {'-'.join(map(str, self.gpus))}" if self.gpus else ""
+        second = f", next best {self.best[1].node}" if len(self.best) > 1 else ""
+        return (
+            f"{self.policy}: {self.node}{gpus} chosen among {self.fitting} nodes that fit of {self.offered}: "
+            f"{self.watts:+.1f} W, {self.fragmentation_gpus:+.2f} GPU fragmented{second}"
+        )
+
+
+def new_decision(pod: PodFacts, explanation: Explanation, live: Live, at: str) -> Decision:
+    """What is worth keeping of an explanation. Watts and fragmentation are filled in when the pod is placed."""
+    chosen = explanation.node
+    names = explanation.datacenter.names
+    takes_part = explanation.takes_part
+    fitting = int(takes_part.sum())
+    failed = chosen < 0
+    return Decision(
+        namespace=pod.namespace,
+        pod=pod.name,
+        uid=pod.uid,
+        at=at,
+        policy=explanation.mix.expression,
+        task=pod.task,
+        node="" if failed else names[chosen],
+        gpus=gpu_numbers(explanation.gpus),
+        offered=int(explanation.offered.sum()),
+        fitting=fitting,
+        watts=0.0,
+        fragmentation_gpus=0.0,
+        best=[] if failed else best_rows(explanation, fitting),
+        refused=refusals(explanation),
+        nearest=nearest_nodes(pod.task, live, explanation) if failed else [],
+    )
+
+
+def best_rows(explanation: Explanation, fitting: int) -> list[Row]:
+    """The chosen node and the next best ones, in the order the policy sees them."""
+    if fitting == 1:  # taken unscored
+        return [Row(explanation.datacenter.names[explanation.node], 0.0, {})]
+    total = np.where(explanation.takes_part, explanation.total, -np.inf)
+    wanted = min(fitting, SHOWN + 1)
+    # The best few without sorting all; at equal totals the first in node order, as the engine does it.
+    least = np.partition(total, len(total) - wanted)[len(total) - wanted]
+    few = np.flatnonzero(total >= least)
+    order = few[np.lexsort((few, -total[few]))][: SHOWN + 1]
+    nodes = [explanation.node, *(n for n in order.tolist() if n != explanation.node)][: SHOWN + 1]
+    components = [component.policy.name for component in explanation.mix.components]
+    return [
+        Row(
+            explanation.datacenter.names[n],
+            float(total[n]),
+            {
+                name: (float(explanation.raw[c, n]), float(explanation.normalised[c, n]))
+                for c, name in enumerate(components)
+            },
+        )
+        for n in nodes
+    ]
+
+
+def refusals(explanation: Explanation) -> dict[str, int]:
+    """How many of the offered nodes do not fit, by reason."""
+    counts = np.bincount(explanation.verdict[explanation.offered], minlength=len(VERDICT_WORDS))
+    return {VERDICT_WORDS[code]: int(counts[code]) for code in range(1, len(VERDICT_WORDS)) if counts[code]}
+
+
+def nearest_nodes(task: TaskClass, live: Live, explanation: Explanation) -> list[Lack]:
+    """The offered nodes that come nearest to fitting, with what each is short of."""
+    engine = live.fresh()
+    if engine is None:
+        return []
+    nodes: Any = engine.state.nodes
+    cpu = np.maximum(0, task.cpu_milli - nodes.cpu_left)
+    memory = np.maximum(0, task.memory_mib - nodes.memory_left)
+    shares = task.num_gpu == 1 and task.gpu_milli < 1000
+    if shares:
+        gpu = np.maximum(0, task.gpu_milli - nodes.gpu_most)
+    else:
+        gpu = 1000 * np.maximum(0, task.num_gpu - nodes.gpu_free)
+    allowed = models_mask(task.gpu_spec, engine.datacenter.models)
+    model = np.array([(allowed >> int(m)) & 1 == 0 for m in range(len(engine.datacenter.models))])[nodes.model]
+    # How far away: kinds of things that are short first, then by how much of what is asked for.
+    short = (cpu > 0).astype(float) + (memory > 0) + (gpu > 0) + 2 * model
+    part = cpu / max(1, task.cpu_milli) + memory / max(1, task.memory_mib) + gpu / max(1, task.num_gpu * task.gpu_milli)
+    distance = np.where(explanation.offered, short + part / 4, np.inf)
+    found = []
+    for n in np.argsort(distance, kind="stable")[:SHOWN].tolist():
+        if not np.isfinite(distance[n]):
+            break
+        words = [f"GPU model {task.gpu_spec}"] if model[n] else []
+        words += [f"{cpu[n]} milli-vCPU"] if cpu[n] else []
+        words += [f"{memory[n]} MiB of memory"] if memory[n] else []
+        if gpu[n]:
+            words += [f"{gpu[n]} milli on any one GPU" if shares else f"{gpu[n] // 1000} whole free GPUs"]
+        found.append(Lack(engine.datacenter.names[n], ", ".join(words) or "a free place for one more task"))
+    return found

@@ -1,0 +1,42 @@
+"""The dialects in which pods ask for parts of GPUs: one file each, one line here."""
+
+from __future__ import annotations
+
+from wattpack.errors import UserError
+from wattpack.kube.dialects.alibaba import ALIBABA
+from wattpack.kube.dialects.aliyun import ALIYUN
+from wattpack.kube.dialects.dialect import Dialect
+from wattpack.kube.dialects.hami import HAMI
+from wattpack.kube.dialects.kai import KAI
+from wattpack.kube.dialects.koordinator import KOORDINATOR
+from wattpack.kube.dialects.mig import MIG
+from wattpack.kube.dialects.nvidia import NVIDIA
+from wattpack.kube.dialects.volcano import VOLCANO
+
+DIALECTS: dict[str, Dialect] = {
+    "alibaba": ALIBABA,
+    "nvidia": NVIDIA,
+    "kai": KAI,
+    "hami": HAMI,
+    "aliyun": ALIYUN,
+    "volcano": VOLCANO,
+    "koordinator": KOORDINATOR,
+    "mig": MIG,
+}
+
+
+def find_dialect(name: str) -> Dialect:
+    found = DIALECTS.get(name)
+    if found is None:
+        raise UserError(f"unknown dialect {name!r}, expected one of {', '.join(DIALECTS)}")
+    return found
+
+
+def foreign_name(dialect: Dialect, name: str) -> str:
+    """The other dialect that `name` (a resource or a pod annotation) belongs to, "" if none.
+
+    A pod that asks in a dialect that is not configured would look as if it asked for nothing.
+    """
+    if dialect.owns(name):
+        return ""
+    return next((other.name for other in DIALECTS.values() if other.owns(name)), "")

@@ -1,0 +1,107 @@
+"""Koordinator: percents of GPUs through `koordinator.sh/gpu-core` and `gpu-memory-ratio` (100 is one GPU)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from wattpack.kube.dialects.dialect import (
+    NO_GPU,
+    OWN_INDEX,
+    Asked,
+    Dialect,
+    GpuRequest,
+    beside_whole,
+    index_text,
+    label_memory_mib,
+    milli_of_memory,
+    node_count,
+    share_of_one,
+    whole_gpus_of,
+)
+from wattpack.kube.objects import Node, Unreadable
+from wattpack.kube.quantity import memory_mib_up
+from wattpack.model.power import GPU_MILLI
+from wattpack.model.tasks import TaskClass
+
+GPU = "koordinator.sh/gpu"  # percent of cores and memory alike
+CORE = "koordinator.sh/gpu-core"
+RATIO = "koordinator.sh/gpu-memory-ratio"
+MEMORY = "koordinator.sh/gpu-memory"  # bytes
+SHARED = "koordinator.sh/gpu.shared"  # over how many GPUs the amounts are spread
+ALLOCATED = "scheduling.koordinator.sh/device-allocated"
+
+
+def request(asked: Asked) -> GpuRequest:
+    """The larger of the shares of cores and of memory. Over 100 percent means several whole GPUs."""
+    percents = [asked.count(name) for name in (GPU, CORE, RATIO)]
+    memory_mib = memory_mib_up(asked.total_nano.get(MEMORY, 0))
+    if percents[0] and (any(percents[1:]) or memory_mib):
+        raise Unreadable(f"asks for {GPU} and for {CORE}, {RATIO} or {MEMORY} at once, expected one of them")
+    if percents[2] and memory_mib:
+        raise Unreadable(f"asks for {RATIO} and {MEMORY} at once, expected one of them")
+    if not any(percents) and not memory_mib:
+        return beside_whole(asked, NO_GPU, "")
+    number = asked.count(SHARED)
+    milli = 10 * max(percents)
+    if memory_mib:
+        each_mib = -(-memory_mib // max(number, 1))
+        milli = max(milli, milli_of_memory(each_mib, asked.gpu_memory_mib, MEMORY) * max(number, 1))
+    if number == 0:
+        number = max(1, milli // GPU_MILLI)
+    if milli % number or (milli > GPU_MILLI and milli != number * GPU_MILLI):
+        raise Unreadable(f"{milli // 10} percent of {number} GPUs, expected a share of one GPU or whole GPUs")
+    words = f"{milli // 10} percent of a GPU"
+    return beside_whole(asked, share_of_one(milli // number, number, words), words)
+
+
+def node_gpus(node: Node) -> int:
+    percent = node_count(node, GPU) or node_count(node, CORE)
+    plain = whole_gpus_of(node)
+    if percent is None:
+        return plain
+    if percent % 100 or (plain and plain != percent // 100):
+        raise Unreadable(f"{percent} percent of GPUs and {plain} nvidia.com/gpu, expected 100 for each GPU")
+    return percent // 100
+
+
+class Device(msgspec.Struct, gc=False):
+    minor: int
+
+
+class Devices(msgspec.Struct, gc=False):
+    gpu: list[Device] = []
+
+
+_DEVICES = msgspec.json.Decoder(Devices)
+
+
+def read_index(annotations: Mapping[str, str]) -> str:
+    text = annotations.get(ALLOCATED)
+    if text is None:
+        return annotations.get(OWN_INDEX, "")
+    try:
+        return index_text([device.minor for device in _DEVICES.decode(text).gpu])
+    except msgspec.MsgspecError:
+        raise Unreadable(f"annotation {ALLOCATED} cannot be read, expected JSON with the minors of GPUs") from None
+
+
+def write_index(gpus: Sequence[int], task: TaskClass) -> dict[str, str]:
+    percent = str(-(-task.gpu_milli // 10))
+    devices = [{"minor": gpu, "resources": {CORE: percent, RATIO: percent}} for gpu in gpus]
+    return {ALLOCATED: msgspec.json.encode({"gpu": devices}).decode(), OWN_INDEX: index_text(gpus)}
+
+
+KOORDINATOR = Dialect(
+    name="koordinator",
+    about="koordinator.sh/gpu-core and gpu-memory-ratio, percents of GPUs",
+    resources=frozenset({GPU, CORE, RATIO, MEMORY, SHARED}),
+    annotations=frozenset(),
+    request=request,
+    node_gpus=node_gpus,
+    memory_mib=label_memory_mib,
+    model_labels=("node.koordinator.sh/gpu-model",),
+    read_index=read_index,
+    write_index=write_index,
+)

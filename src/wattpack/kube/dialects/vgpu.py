@@ -1,0 +1,101 @@
+"""What HAMi and Volcano's vGPU have in common: vGPUs with memory and cores each, and nodes that register their GPUs.
+
+A vGPU without an amount of memory has all of the GPU's, so it is a whole GPU. With memory and cores it is the larger of
+the two shares: both must be there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import msgspec
+
+from wattpack.kube.dialects.dialect import NO_GPU, Asked, GpuRequest, milli_of_memory, share_of_one
+from wattpack.kube.objects import Node, Unreadable
+from wattpack.kube.quantity import whole
+from wattpack.model.power import GPU_MILLI
+
+
+class Names(NamedTuple):
+    number: str
+    memory: str  # MiB of each vGPU
+    percentage: str  # the same as a share
+    cores: str  # percent of each vGPU
+
+    def request(self, asked: Asked) -> GpuRequest:
+        """What the containers ask for together: shares of one GPU by one container only."""
+        wants = [self._container(asked, container) for container in asked.containers_nano]
+        wants = [want for want in wants if want.num_gpu]
+        if not wants:
+            return NO_GPU
+        if len(wants) > 1 and any(want.gpu_milli < GPU_MILLI for want in wants):
+            raise Unreadable(f"{len(wants)} containers ask for {self.number}, expected shares in one container only")
+        # Whole GPUs: as Kubernetes counts them, init containers not added up.
+        return wants[0] if len(wants) == 1 else GpuRequest(asked.count(self.number), GPU_MILLI)
+
+    def _container(self, asked: Asked, container_nano: Mapping[str, int]) -> GpuRequest:
+        said = {name: whole(container_nano[name], name) for name in self if container_nano.get(name)}
+        if not said:
+            return NO_GPU
+        number = said.get(self.number, 1)  # HAMi's webhook adds the 1
+        if self.memory in said and self.percentage in said:
+            raise Unreadable(f"asks for {self.memory} and {self.percentage} at once, expected one of them")
+        if self.memory in said:
+            milli = milli_of_memory(said[self.memory], asked.gpu_memory_mib, self.memory)
+        else:
+            milli = said.get(self.percentage, 100) * 10
+        milli = max(milli, said.get(self.cores, 0) * 10)
+        return share_of_one(milli, number, f"{number} {self.number} of {milli} milli")
+
+
+USE = "nvidia.com/use-gputype"  # texts, any of which the name of the model must contain
+DO_NOT_USE = "nvidia.com/nouse-gputype"
+MODEL_ANNOTATIONS = frozenset({USE, DO_NOT_USE})
+
+
+def with_models(asked: Asked, wanted: GpuRequest) -> GpuRequest:
+    """`wanted` with the models that the annotations leave."""
+    if wanted.num_gpu == 0 or not (asked.annotations.keys() & MODEL_ANNOTATIONS):
+        return wanted
+    use, refuse = _texts(asked, USE), _texts(asked, DO_NOT_USE)
+    names = [name for name in asked.known_models if not use or _holds(name, use)]
+    models = tuple(name for name in names if not _holds(name, refuse))
+    if not models:
+        raise Unreadable(f"annotations {USE} and {DO_NOT_USE} leave no GPU model that we know, expected one")
+    return wanted._replace(models=models)
+
+
+def _texts(asked: Asked, annotation: str) -> list[str]:
+    return [text.strip().lower() for text in asked.annotations.get(annotation, "").split(",") if text.strip()]
+
+
+def _holds(model: str, texts: list[str]) -> bool:
+    return any(text in model.lower() for text in texts)
+
+
+class RegisteredGpu(msgspec.Struct, gc=False):
+    devmem: int = 0  # MiB
+    health: bool = True
+
+
+_REGISTERED = msgspec.json.Decoder(list[RegisteredGpu])
+
+
+def registered_gpus(node: Node, annotation: str, memory_at: int) -> list[RegisteredGpu] | None:
+    """The healthy GPUs of the device plugin's annotation, a JSON list or the older `id,...:id,...:` text.
+
+    `memory_at` is the place of the memory in the older text. None: no such annotation.
+    """
+    text = node.metadata.annotations.get(annotation)
+    if text is None:
+        return None
+    try:
+        if text.lstrip().startswith("["):
+            gpus = _REGISTERED.decode(text)
+        else:
+            parts = [part.split(",") for part in text.split(":") if part]
+            gpus = [RegisteredGpu(int(part[memory_at]), "false" not in part) for part in parts]
+    except (msgspec.MsgspecError, ValueError, IndexError):
+        raise Unreadable(f"annotation {annotation} cannot be read, expected the GPUs of the node") from None
+    return [gpu for gpu in gpus if gpu.health]

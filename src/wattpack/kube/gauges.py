@@ -1,0 +1,56 @@
+"""What the service can tell of the cluster at any moment, worked out when Prometheus asks."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+
+import numpy as np
+
+from wattpack.kube.metrics import Labels, memory_bytes
+from wattpack.kube.service import Service
+from wattpack.model.power import GPU_MILLI
+
+
+def gauges(service: Service) -> dict[str, Iterable[tuple[Labels, float]]]:
+    view, live = service.view, service.view.live
+    now_s = time.monotonic()
+    promised = sum(not held.seen for held in live.placed.values())
+    rows: dict[str, Iterable[tuple[Labels, float]]] = {
+        "wattpack_fragmentation_gpus": [((), live.fragmentation_gpus())],
+        "wattpack_nodes": [
+            ((("readable", "yes"),), len(live.nodes)),
+            ((("readable", "no"),), len(view.unreadable_nodes)),
+        ],
+        "wattpack_pods": [((), len(live.placed))],
+        "wattpack_gpu_conflicts": [((), len(live.conflicts))],
+        "wattpack_reserved_pods": [((), promised)],
+        "wattpack_cache_age_seconds": [
+            ((("resource", watch.name),), now_s - watch.contact_s) for watch in (service.nodes, service.pods)
+        ],
+        "wattpack_leader": [((), float(service.lease.left_s() > 0))],
+        "process_resident_memory_bytes": [((), memory_bytes())],
+        "wattpack_measured_power_watts": [
+            ((("model", row["model"]),), row["measured_w"]) for row in service.power_errors
+        ],
+        "wattpack_modelled_power_watts": [
+            ((("model", row["model"]),), row["modelled_w"]) for row in service.power_errors
+        ],
+    }
+    engine = live.fresh()
+    if engine is not None:
+        nodes = engine.state.nodes
+        watts = ((nodes.cpu_power_mw + nodes.gpu_power_mw) / 1000).tolist()
+        rows["wattpack_power_watts"] = [((("node", name),), watts[n]) for name, n in live.index.items()]
+        total = float(np.sum(nodes.gpus))
+        free = float(np.sum(nodes.gpu_total)) / GPU_MILLI
+        rows["wattpack_gpus"] = [((("state", "allocated"),), total - free), ((("state", "total"),), total)]
+    if service.shadow is not None:
+        rows["wattpack_shadow_watts"] = [
+            ((("cluster", "actual"),), live.power_w()),
+            ((("cluster", "policy"),), service.shadow.own.power_w()),
+        ]
+    for watch in (service.nodes, service.pods):  # counted by the watches themselves
+        counts = service.metrics.counts.setdefault("wattpack_watch_restarts_total", {})
+        counts[(("resource", watch.name),)] = watch.restarts
+    return rows

@@ -1,0 +1,142 @@
+"""Which of several replicas decides: a Lease, held by the one that is asked.
+
+Each replica stands beside a kube-scheduler, and those elect a leader among themselves; so the lease goes to whom the
+leading scheduler asks. It is taken when it is free or has run out, renewed only while requests come, and so left to
+the other replica when its scheduler takes over: there is no way for one to hold it while the other is needed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+
+from wattpack.kube.client import ApiError, Client
+from wattpack.kube.config import LeaseConfig
+
+log = logging.getLogger("wattpack")
+NOT_FOUND, CONFLICT = 404, 409
+
+
+class Lease:
+    """The lease as this replica sees it. `prepare` is awaited after taking it over, before it counts as held."""
+
+    def __init__(
+        self, config: LeaseConfig, identity: str, client: Client, prepare: Callable[[], Awaitable[None]]
+    ) -> None:
+        self.config, self.identity, self.client, self.prepare = config, identity, client, prepare
+        self.until_s = 0.0  # monotonic time up to which it is ours
+        self.asked_s = 0.0
+        self.holder = ""  # who had it when we last looked
+        self.seen: tuple[str, str] = ("", "")  # holder and renewal time as written
+        self.seen_s = 0.0  # when we first saw that: the clocks of replicas need not agree
+        self.lock = asyncio.Lock()
+
+    @property
+    def path(self) -> str:
+        return f"/apis/coordination.k8s.io/v1/namespaces/{self.config.namespace}/leases"
+
+    def left_s(self) -> float:
+        """Seconds for which we may act on the lease; without one: for ever."""
+        return self.until_s - time.monotonic() if self.config.enabled else 1e9
+
+    async def held(self) -> bool:
+        """Whether we may decide now; tries to take the lease if not. Every request comes through here."""
+        self.asked_s = time.monotonic()
+        if self.left_s() > 0:
+            return True
+        async with self.lock:
+            return self.left_s() > 0 or await self.take()
+
+    async def take(self) -> bool:
+        """One attempt to take or renew it."""
+        started_s = time.monotonic()
+        renewing = self.until_s > started_s
+        try:
+            written = await self.read()
+            if written is not None and not self.free(written):
+                return False
+            await self.write(written)
+            if not renewing:
+                # The replica before us may have bound pods that our watch has not shown yet.
+                await self.prepare()
+        except ApiError as fault:
+            log.warning("lease %s/%s: %s", self.config.namespace, self.config.name, fault)
+            return False
+        if not renewing:
+            log.info("lease %s/%s: held by %s", self.config.namespace, self.config.name, self.identity)
+        self.holder = self.identity
+        self.until_s = started_s + self.config.duration_s
+        return True
+
+    async def read(self) -> dict[str, Any] | None:
+        try:
+            text = await self.client.call(
+                "GET", f"{self.path}/{self.config.name}", timeout_s=self.config.duration_s / 3
+            )
+        except ApiError as fault:
+            if fault.status == NOT_FOUND:
+                return None
+            raise
+        read: dict[str, Any] = msgspec.json.decode(text)
+        return read
+
+    def free(self, written: dict[str, Any]) -> bool:
+        """Whether it is ours already, nobody's, or has not been renewed for its duration since we first saw it so."""
+        spec = written.get("spec") or {}
+        self.holder = spec.get("holderIdentity") or ""
+        if self.holder in ("", self.identity):
+            return True
+        seen = self.holder, spec.get("renewTime") or ""
+        if seen != self.seen:
+            self.seen, self.seen_s = seen, time.monotonic()
+        duration_s = spec.get("leaseDurationSeconds") or self.config.duration_s
+        return time.monotonic() - self.seen_s > duration_s
+
+    async def write(self, written: dict[str, Any] | None) -> None:
+        """Write our name; the resource version makes sure that nobody has written in between."""
+        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        before = (written or {}).get("spec") or {}
+        changed = before.get("holderIdentity") != self.identity
+        spec = {
+            "holderIdentity": self.identity,
+            "leaseDurationSeconds": max(1, round(self.config.duration_s)),
+            "renewTime": now,
+            "acquireTime": now if changed else before.get("acquireTime", now),
+            "leaseTransitions": (before.get("leaseTransitions") or 0) + (1 if changed and written else 0),
+        }
+        metadata: dict[str, Any] = {"name": self.config.name, "namespace": self.config.namespace}
+        body = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata, "spec": spec}
+        limit_s = self.config.duration_s / 3
+        if written is None:
+            await self.client.call("POST", self.path, body, limit_s)
+            return
+        metadata["resourceVersion"] = written["metadata"]["resourceVersion"]
+        await self.client.call("PUT", f"{self.path}/{self.config.name}", body, limit_s)
+
+    async def keep(self) -> None:
+        """For ever: renew while requests come. A holder that is not asked lets it run out."""
+        while True:
+            await asyncio.sleep(self.config.duration_s / 4)
+            now_s = time.monotonic()
+            if self.until_s > now_s and now_s - self.asked_s < self.config.duration_s:
+                async with self.lock:
+                    await self.take()
+
+    async def leave(self) -> None:
+        """Give it up at the end, so that another need not wait."""
+        if not self.config.enabled or self.left_s() <= 0:
+            return
+        self.until_s = 0.0
+        try:
+            written = await self.read()
+            if written is not None and (written.get("spec") or {}).get("holderIdentity") == self.identity:
+                written["spec"]["holderIdentity"] = ""
+                await self.client.call("PUT", f"{self.path}/{self.config.name}", written, self.config.duration_s / 3)
+        except ApiError as fault:
+            log.warning("lease %s/%s: not given up: %s", self.config.namespace, self.config.name, fault)

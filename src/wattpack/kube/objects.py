@@ -1,0 +1,166 @@
+"""What we read of Kubernetes objects, and decoders for them. Fields that are not here are skipped while decoding.
+
+The decoders are strict about types and raise `msgspec.MsgspecError` (a `ValueError`); what the fields mean is read in
+`translate.py`.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+Amount = str | int | float  # a quantity: text in what the apiserver writes, sometimes a number in what people write
+Amounts = dict[str, Amount]
+
+
+class Unreadable(Exception):  # noqa: N818, it says what the object is
+    """A node or a pod that says something we cannot read, or that contradicts itself. One line in words."""
+
+
+class Object(msgspec.Struct, rename="camel", gc=False):
+    """Structs without cycles: the garbage collector does not look at them, so 10,000 pods cost it nothing."""
+
+
+class Owner(Object):
+    kind: str = ""
+
+
+class Metadata(Object):
+    name: str = ""
+    namespace: str = ""
+    uid: str = ""
+    labels: dict[str, str] = {}
+    annotations: dict[str, str] = {}
+    creation_timestamp: str | None = None  # Go writes null for a time that is not set
+    deletion_timestamp: str | None = None
+    resource_version: str = ""
+    owner_references: list[Owner] = []
+
+
+class Taint(Object):
+    key: str = ""
+    value: str = ""
+    effect: str = ""
+
+
+class NodeSpec(Object):
+    unschedulable: bool = False
+    taints: list[Taint] = []
+
+
+class Condition(Object):
+    type: str = ""
+    status: str = ""
+    reason: str = ""
+
+
+class NodeStatus(Object):
+    allocatable: Amounts = {}
+    capacity: Amounts = {}
+    conditions: list[Condition] = []
+
+
+class Node(Object):
+    metadata: Metadata = msgspec.field(default_factory=Metadata)
+    spec: NodeSpec = msgspec.field(default_factory=NodeSpec)
+    status: NodeStatus = msgspec.field(default_factory=NodeStatus)
+
+
+class Resources(Object):
+    requests: Amounts = {}
+    limits: Amounts = {}
+
+
+class Container(Object):
+    name: str = ""
+    resources: Resources = msgspec.field(default_factory=Resources)
+    restart_policy: str = ""  # "Always" makes an init container a sidecar
+
+
+class Expression(Object):
+    key: str = ""
+    operator: str = ""
+    values: list[str] = []
+
+
+class NodeSelectorTerm(Object):
+    match_expressions: list[Expression] = []
+
+
+class NodeSelector(Object):
+    node_selector_terms: list[NodeSelectorTerm] = []
+
+
+class NodeAffinity(Object):
+    required_during_scheduling_ignored_during_execution: NodeSelector | None = None
+
+
+class Affinity(Object):
+    node_affinity: NodeAffinity | None = None
+
+
+class Toleration(Object):
+    key: str = ""
+    operator: str = ""
+    value: str = ""
+    effect: str = ""
+
+
+class PodSpec(Object):
+    node_name: str = ""
+    scheduler_name: str = ""
+    containers: list[Container] = []
+    init_containers: list[Container] = []
+    resources: Resources | None = None  # of the pod as a whole
+    overhead: Amounts = {}
+    priority: int | None = None
+    node_selector: dict[str, str] = {}
+    affinity: Affinity | None = None
+    tolerations: list[Toleration] = []
+
+
+class PodStatus(Object):
+    phase: str = ""
+    start_time: str | None = None
+
+
+class Pod(Object):
+    metadata: Metadata = msgspec.field(default_factory=Metadata)
+    spec: PodSpec = msgspec.field(default_factory=PodSpec)
+    status: PodStatus = msgspec.field(default_factory=PodStatus)
+
+
+class ListMetadata(Object):
+    resource_version: str = ""
+    continue_: str = msgspec.field(name="continue", default="")  # the token of the next page, empty on the last
+
+
+class NodeList(Object):
+    items: list[Node] = []
+    metadata: ListMetadata = msgspec.field(default_factory=ListMetadata)
+
+
+class PodList(Object):
+    items: list[Pod] = []
+    metadata: ListMetadata = msgspec.field(default_factory=ListMetadata)
+
+
+class WatchEvent(Object):
+    """`type` is ADDED, MODIFIED, DELETED, BOOKMARK or ERROR; what `object` is depends on it."""
+
+    type: str
+    object: msgspec.Raw
+
+
+class Kind(Object):
+    """Any object or list, as far as it takes to see what it is."""
+
+    kind: str = ""
+    items: list[msgspec.Raw] | None = None
+
+
+NODE = msgspec.json.Decoder(Node)
+POD = msgspec.json.Decoder(Pod)
+NODE_LIST = msgspec.json.Decoder(NodeList)
+POD_LIST = msgspec.json.Decoder(PodList)
+WATCH_EVENT = msgspec.json.Decoder(WatchEvent)
+KIND = msgspec.json.Decoder(Kind)

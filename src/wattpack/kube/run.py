@@ -1,0 +1,182 @@
+"""Start the service and keep it in step: watches, lease, events, configuration, measured power; end it cleanly."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gc
+import logging
+import signal
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from aiohttp import web
+
+from wattpack.errors import RunError, UserError
+from wattpack.kube.app import new_app
+from wattpack.kube.client import ApiError, Client
+from wattpack.kube.config import Config, read_config
+from wattpack.kube.events import Events
+from wattpack.kube.kubeconfig import Access
+from wattpack.kube.measured import errors_by_model, measure
+from wattpack.kube.service import Service
+from wattpack.kube.shadow import Shadow
+from wattpack.kube.view import View
+
+log = logging.getLogger("wattpack")
+CONFIG_EVERY_S = 2.0  # look at the configuration file
+TIDY_EVERY_S = 5.0
+MEASURE_EVERY_S = 30.0
+KEEP_ALIVE_S = 75.0
+
+
+@dataclass
+class Options:
+    """What the command line says, beside and above the configuration file."""
+
+    file: Path | None
+    change: Callable[[Config], Config]  # lays the command line's options over a configuration
+
+
+async def serve(config: Config, options: Options, access: Access, started: Callable[[Service, int], None]) -> None:
+    """Serve until SIGTERM or SIGINT. `started` is told when it listens, with the port."""
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    async with Client(access, config.server.timeout_s) as client:
+        service = Service(config, client, identity(config))
+        runner = await listen(service, config.server.host, config.server.port, False)
+        probes = None
+        if config.server.metrics_host:
+            probes = await listen(service, config.server.metrics_host, config.server.metrics_port, True)
+        reload = asyncio.Event()
+        loop.add_signal_handler(signal.SIGHUP, reload.set)
+        tasks: list[asyncio.Task[Any]] = [
+            asyncio.create_task(work, name=name)
+            for name, work in {
+                "nodes": service.nodes.run(client),
+                "pods": service.pods.run(client),
+                "lease": service.lease.keep(),
+                "events": run_events(service),
+                "tidy": run_tidy(service),
+                "config": run_config(service, options, reload),
+                "measured": run_measured(service),
+            }.items()
+        ]
+        # Few objects come and go in cycles here; a collection in the middle of a decision took 4 ms (measured).
+        gc.collect()
+        gc.freeze()
+        gc.set_threshold(100_000, 50, 50)
+        started(service, runner.addresses[0][1])
+        stopping: asyncio.Task[Any] = asyncio.create_task(stop.wait())
+        done, _ = await asyncio.wait([*tasks, stopping], return_when=asyncio.FIRST_COMPLETED)
+        await runner.cleanup()  # stops accepting, lets requests under way finish
+        if probes is not None:
+            await probes.cleanup()
+        await service.lease.leave()
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        for task in done:
+            if task is not stopping and task.exception() is not None:
+                raise RunError(f"{task.get_name()} stopped: {task.exception()!r}") from task.exception()
+
+
+async def listen(service: Service, host: str, port: int, only_probes: bool) -> web.AppRunner:
+    # Garbage on the wire is the sender's fault: not worth a traceback in the log.
+    runner = web.AppRunner(
+        new_app(service, only_probes), access_log=None, keepalive_timeout=KEEP_ALIVE_S, shutdown_timeout=5.0
+    )
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, host, port).start()
+    except OSError as fault:
+        raise UserError(f"{host}:{port}: cannot listen there: {fault.strerror or fault}") from None
+    return runner
+
+
+def identity(config: Config) -> str:
+    """Stable over a restart, so that a replica that comes back need not wait for its own lease to run out."""
+    return f"{socket.gethostname()}:{config.server.port}"
+
+
+async def run_events(service: Service) -> None:
+    while True:
+        events = service.events
+        work = asyncio.ensure_future(events.run())
+        try:
+            while service.events is events and not work.done():
+                await asyncio.wait([work], timeout=1.0)
+        finally:
+            work.cancel()
+
+
+async def run_tidy(service: Service) -> None:
+    while True:
+        await asyncio.sleep(TIDY_EVERY_S)
+        service.tidy()
+
+
+async def run_measured(service: Service) -> None:
+    while True:
+        if service.config.prometheus:
+            try:
+                samples = await measure(service.client.session, service.config.prometheus)
+                service.power_errors = errors_by_model(samples, service.view.live)
+            except RunError as fault:
+                log.warning("measured power: %s", fault)
+        await asyncio.sleep(MEASURE_EVERY_S)
+
+
+async def run_config(service: Service, options: Options, reload: asyncio.Event) -> None:
+    """Read the configuration again when it changes or on SIGHUP; a bad one is told of and not taken."""
+    before = content(options.file)
+    while True:
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(reload.wait(), CONFIG_EVERY_S)
+        asked, now = reload.is_set(), content(options.file)
+        reload.clear()
+        if not asked and now == before:
+            continue
+        before = now
+        try:
+            await take_config(service, options.change(read_config(options.file)))
+        except (UserError, ApiError) as fault:
+            service.metrics.count("wattpack_config_reloads_total", outcome="refused")
+            log.error("configuration not taken, the old one stays: %s", fault)
+            if isinstance(fault, ApiError):
+                before = b""  # the file is good: try again
+            continue
+        service.metrics.count("wattpack_config_reloads_total", outcome="taken")
+        log.info("configuration taken: policy %s, mode %s", service.config.policy, service.config.mode)
+
+
+def content(file: Path | None) -> bytes:
+    try:
+        return b"" if file is None else file.read_bytes()
+    except OSError:
+        return b""
+
+
+async def take_config(service: Service, config: Config) -> None:
+    """Exchange policy, target, dialect and the like at one moment; what was promised stays promised."""
+    if config.server != service.config.server or config.lease != service.config.lease:
+        raise UserError("[server] and [lease] cannot be changed without a restart")
+    view = View(config)
+    nodes, pods = await service.client.list_nodes(), await service.client.list_pods()
+    view.replace_nodes(nodes[0])
+    view.replace_pods(pods[0])
+    view.live.fresh()
+    # From here on without a break: nobody sees half of it.
+    view.carry_over(service.view)
+    service.view, service.config = view, config
+    service.nodes.floor, service.pods.floor = 0, 0
+    service.events = Events(service.client, service.metrics, config.events)
+    service.shadow = None
+    if config.mode == "shadow":
+        service.shadow = Shadow(view, service.metrics)
+        service.shadow.start()

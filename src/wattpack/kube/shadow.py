@@ -1,0 +1,108 @@
+"""Shadow mode: what the policy would have done with every pod that another scheduler places. It binds nothing.
+
+Two clusters are kept: the real one, and one in which the policy placed every pod that came since the start. Each pod is
+decided twice: in the real one, to see how often the policy disagrees with the scheduler in place, and in its own, so
+that the difference in watts is that of a cluster run by the policy and not the sum of single wishes.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any
+
+from wattpack.kube.live import Live
+from wattpack.kube.metrics import Metrics
+from wattpack.kube.objects import Pod
+from wattpack.kube.translate import PodFacts
+from wattpack.kube.view import View
+
+SHOWN = 200  # latest pods that are told of one by one
+
+
+class Shadow:
+    """The policy's own cluster beside the real one."""
+
+    def __init__(self, view: View, metrics: Metrics) -> None:
+        self.view, self.metrics = view, metrics
+        real = view.live
+        self.own = Live(real.mix, real.profile, real.target, real.order, real.seed)
+        self.started = False
+        self.rows: deque[dict[str, Any]] = deque(maxlen=SHOWN)
+        self.same = self.other = self.nowhere = 0
+        view.before_bound = self.pod_bound
+
+    def start(self) -> None:
+        """The policy's cluster begins as a copy of the real one."""
+        self.started = True
+        self.own.target = self.view.live.target or self.view.live.learnt_target()
+        self.nodes_changed()
+        for held in self.view.live.placed.values():
+            self.own.set_pod(held.pod)
+
+    def nodes_changed(self) -> None:
+        for name in set(self.own.nodes) - set(self.view.live.nodes):
+            self.own.drop_node(name)
+        for facts in self.view.live.nodes.values():
+            self.own.set_node(facts)
+
+    def pods_changed(self, first: bool = False) -> None:
+        """Pods that have gone or finished leave the policy's cluster too."""
+        if first:
+            self.start()
+            return
+        if self.started:
+            for uid in set(self.own.placed) - set(self.view.pods):
+                self.own.drop_pod(uid)
+
+    def pod_bound(self, facts: PodFacts, pod: Pod) -> None:
+        """Another scheduler has put a pod on a node; the real cluster does not count it yet."""
+        if not self.started:
+            return
+        names = self.view.eligible_nodes(pod)
+        real, own = self.view.live, self.own
+        wish = real.ask(facts, names)
+        wanted = "" if wish is None or wish.node < 0 else wish.datacenter.names[wish.node]
+        watts = real.cost(facts, wanted, wish.gpus)[0] if wish is not None and wanted else 0.0
+        before = real.power_w()
+        real.set_pod(facts)
+        actual_watts = real.power_w() - before
+        mine = own.ask(facts, names)
+        if mine is not None and mine.node >= 0:
+            own.put_in(facts, mine.datacenter.names[mine.node], mine.gpus, seen=True)
+        else:  # the policy has no room where the scheduler had: it stays where it is, so that both carry the same pods
+            own.set_pod(facts)
+        outcome = "nowhere" if not wanted else "same" if wanted == facts.node else "other_node"
+        self.metrics.count("wattpack_shadow_pods_total", agreement=outcome)
+        self.same += outcome == "same"
+        self.other += outcome == "other_node"
+        self.nowhere += outcome == "nowhere"
+        self.rows.append(
+            {
+                "pod": f"{facts.namespace}/{facts.name}",
+                "scheduler": facts.scheduler,
+                "node": facts.node,
+                "watts": round(actual_watts, 3),
+                "policy_node": wanted,
+                "policy_watts": round(watts, 3),
+                "agreement": outcome,
+            }
+        )
+
+    def table(self) -> dict[str, Any]:
+        """What an operator wants to know before switching on."""
+        pods = self.same + self.other + self.nowhere
+        actual_w, own_w = self.view.live.power_w(), self.own.power_w()
+        return {
+            "policy": self.own.mix.expression,
+            "pods_placed_since_start": pods,
+            "same_node": self.same,
+            "other_node": self.other,
+            "policy_has_no_room": self.nowhere,
+            "cluster_w": actual_w,
+            "cluster_under_policy_w": own_w,
+            "estimated_saving_w": actual_w - own_w,
+            "estimated_saving": (actual_w - own_w) / actual_w if actual_w else 0.0,
+            "fragmentation_gpus": self.view.live.fragmentation_gpus(),
+            "fragmentation_under_policy_gpus": self.own.fragmentation_gpus(),
+            "pods": list(self.rows),
+        }

@@ -1,0 +1,98 @@
+"""A table kept in step with the cluster: list, watch, list again after 410 Gone, back off while nothing answers."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any, Generic, TypeVar
+
+import msgspec
+from aiohttp import ClientError
+
+from wattpack.kube.client import ApiError, Client
+from wattpack.kube.objects import WATCH_EVENT
+
+T = TypeVar("T")
+FIRST_WAIT_S, LONGEST_WAIT_S = 0.1, 10.0
+GONE = 410
+log = logging.getLogger("wattpack")
+
+
+class Watch(Generic[T]):
+    """One resource. `replace` gets the whole list, `change` one event (ADDED, MODIFIED, DELETED) and its object."""
+
+    def __init__(
+        self,
+        name: str,
+        path: str,
+        fetch: Callable[[], Awaitable[tuple[list[T], str]]],
+        decoder: Any,
+        replace: Callable[[list[T]], None],
+        change: Callable[[str, T], None],
+    ) -> None:
+        self.name, self.path, self.fetch, self.decoder = name, path, fetch, decoder
+        self.replace, self.change = replace, change
+        self.version = ""  # resource version to go on from; "": list first
+        self.floor = 0  # events up to this version are in the list already
+        self.listed = False
+        self.connected = False
+        self.contact_s = time.monotonic()  # when the server last said anything
+        self.restarts = 0
+
+    def in_sync(self, patience_s: float) -> bool:
+        """Whether the table can be trusted: listed, and watched but for a short break."""
+        return self.listed and (self.connected or time.monotonic() - self.contact_s < patience_s)
+
+    async def relist(self) -> None:
+        """Take the whole list now; a watch that is under way goes on behind it."""
+        objects, version = await self.fetch()
+        self.version = version
+        self.floor = number(version)
+        self.replace(objects)
+        self.listed = True
+        self.contact_s = time.monotonic()
+
+    async def run(self, client: Client) -> None:
+        """For ever."""
+        wait_s = FIRST_WAIT_S
+        while True:
+            try:
+                if not self.version:
+                    await self.relist()
+                async for line in client.watch(self.path, self.version):
+                    self.connected = True
+                    self.contact_s = time.monotonic()
+                    wait_s = FIRST_WAIT_S
+                    if line:
+                        self.take(line)
+            except ApiError as fault:
+                if fault.status == GONE:
+                    self.version = ""
+                log.warning("watch of %s: %s", self.name, fault)
+            except (OSError, msgspec.DecodeError, TimeoutError, ClientError) as fault:
+                log.warning("watch of %s: %s", self.name, fault or type(fault).__name__)
+            self.connected = False
+            self.restarts += 1
+            await asyncio.sleep(wait_s * random.uniform(0.5, 1.0))
+            wait_s = min(2 * wait_s, LONGEST_WAIT_S)
+
+    def take(self, line: bytes) -> None:
+        """One event."""
+        event = WATCH_EVENT.decode(line)
+        if event.type == "ERROR":
+            status = msgspec.json.decode(event.object)
+            raise ApiError(int(status.get("code") or 500), str(status.get("message") or "watch ended with an error"))
+        thing = self.decoder.decode(event.object)
+        version = thing.metadata.resource_version
+        if event.type != "BOOKMARK" and not 0 < number(version) <= self.floor:
+            self.change(event.type, thing)
+        if version:
+            self.version = version
+
+
+def number(version: str) -> int:
+    """A resource version to compare; Kubernetes has them grow, as decimal numbers. 0: not comparable."""
+    return int(version) if version.isdecimal() else 0

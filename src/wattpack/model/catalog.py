@@ -1,0 +1,86 @@
+"""Watts of GPUs and CPUs beyond the paper's table, each with its source and how much is known of it. Plain data.
+
+GPUs are named as the node label `nvidia.com/gpu.product` says, without the maker. Idle: nothing on the GPU. Context:
+a process holds the GPU and does nothing. Limit: the board's power limit. What is not known is None, never a guess.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+# How much is known of an entry.
+CURVE = "curve"  # our own measurement over all shares in use, on one GPU
+READINGS = "readings"  # idle and context from public logs: single digits to a few readings
+IDLE = "idle"  # readings of the idle GPU only
+LIMIT = "limit"  # the maker's power limit only: not in any profile
+
+_LOGS = "readings in public logs; limit from the maker"
+_MAKER = "limit from the maker"
+
+
+class GpuEntry(NamedTuple):
+    idle_w: float | None
+    context_w: float | None
+    limit_w: float
+    memory_mib: int | None
+    confidence: str
+    source: str = _LOGS
+
+
+class CpuEntry(NamedTuple):
+    """One socket."""
+
+    cores: int
+    idle_w: float | None
+    max_w: float
+    source: str = "readings in public logs; maximum is the maker's TDP"
+
+
+GPUS = {
+    "P100-PCIE-16GB": GpuEntry(28, None, 250, 16280, IDLE),
+    "V100-SXM2-16GB": GpuEntry(45, 53, 300, 16160, READINGS),
+    "V100-SXM2-32GB": GpuEntry(45, 53, 300, 32510, READINGS),
+    "T4": GpuEntry(10, 28, 70, 15360, READINGS),
+    "A10": GpuEntry(12, 42, 150, 23028, READINGS),
+    "A30": GpuEntry(30, None, 165, 24576, IDLE),
+    "A40": GpuEntry(25, 70, 300, 46068, READINGS),
+    "A100-SXM4-40GB": GpuEntry(46, 85, 400, 40960, READINGS),
+    "A100-SXM4-80GB": GpuEntry(48, 85, 400, 81920, READINGS),
+    "A100-PCIE-40GB": GpuEntry(45, None, 250, 40960, IDLE),
+    "L4": GpuEntry(15, 28, 72, 23034, READINGS),
+    "L40S": GpuEntry(28, 94, 350, 46068, READINGS),
+    "H100-80GB-HBM3": GpuEntry(70, 119, 700, 81559, READINGS),
+    "H100-PCIe": GpuEntry(46, 86, 350, None, READINGS),
+    "H200": GpuEntry(76, 118, 700, 143771, CURVE, "own measurement on one H200; limit from the maker"),
+    "B200": GpuEntry(140, 190, 1000, 183359, READINGS),
+    "GB200": GpuEntry(None, None, 1200, None, LIMIT, _MAKER),
+    "RTX-A6000": GpuEntry(5, 71, 300, None, READINGS),
+    "MI210": GpuEntry(42, None, 300, None, IDLE),
+    # An OAM holds two dies, and Kubernetes counts dies: not to be found under the name of the label.
+    "MI250X-OAM": GpuEntry(95, None, 560, None, IDLE),
+    "MI300X": GpuEntry(135, 175, 750, None, READINGS),
+    "Gaudi2": GpuEntry(84, None, 600, None, IDLE),
+    "Gaudi3": GpuEntry(None, None, 900, None, LIMIT, _MAKER),
+}
+
+CPUS = {
+    "Xeon Platinum 8163": CpuEntry(24, 20, 165),
+    "Xeon Platinum 8269CY": CpuEntry(26, 20, 205),
+    "Xeon Platinum 8369B": CpuEntry(32, 20, 270),
+    "Xeon Gold 6326": CpuEntry(16, 20, 185),
+    "EPYC 7742": CpuEntry(64, 52, 225),
+    "EPYC 7763": CpuEntry(64, 57, 280),
+    "EPYC 9654": CpuEntry(96, None, 360, "maximum is the maker's TDP"),
+}
+
+# The paper's names for GPUs -> the entry that was measured. G2 is taken for A10, G3 for A100, as in the paper.
+PAPER_NAMES = {
+    "T4": "T4",
+    "A10": "A10",
+    "G2": "A10",
+    "P100": "P100-PCIE-16GB",
+    "V100M16": "V100-SXM2-16GB",
+    "V100M32": "V100-SXM2-32GB",
+    "G3": "A100-SXM4-40GB",
+    "A100": "A100-SXM4-40GB",
+}

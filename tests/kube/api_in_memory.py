@@ -1,0 +1,117 @@
+"""The API server's part in memory, with the faults a real one has only now and then. The real one is in tests/e2e."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from wattpack.kube.client import ApiError, Client
+from wattpack.kube.config import Config, LeaseConfig
+from wattpack.kube.kubeconfig import Access
+from wattpack.kube.objects import Node, Pod
+from wattpack.kube.service import Service
+from wattpack.kube.wire import BindingArgs, ExtenderArgs
+
+
+class InMemory(Client):
+    """Nodes, pods and one lease. `lost`: the next binding is made, but its answer is lost."""
+
+    def __init__(self) -> None:
+        super().__init__(Access("http://nowhere", None))
+        self.nodes: dict[str, dict[str, Any]] = {}
+        self.pods: dict[str, dict[str, Any]] = {}
+        self.bindings: list[tuple[str, str]] = []
+        self.lease: dict[str, Any] | None = None
+        self.lost = self.refused = self.silent = False
+        self.sent: list[Any] = []
+
+    async def list_nodes(self) -> tuple[list[Node], str]:
+        return [msgspec.convert(node, Node) for node in self.nodes.values()], "1"
+
+    async def list_pods(self) -> tuple[list[Pod], str]:
+        return [self.pod(name) for name in self.pods], "1"
+
+    def pod(self, name: str) -> Pod:
+        return msgspec.convert(self.pods[name], Pod)
+
+    async def get_pod(self, namespace: str, name: str) -> Pod:
+        if self.silent:
+            raise ApiError(0, "no answer")
+        if name not in self.pods:
+            raise ApiError(404, f"pods {name} not found")
+        return self.pod(name)
+
+    async def bind(
+        self, namespace: str, name: str, uid: str, node: str, annotations: dict[str, str], timeout_s: float
+    ) -> None:
+        if self.refused:
+            raise ApiError(500, "refused")
+        if name not in self.pods:
+            raise ApiError(404, f"pods {name} not found")
+        pod = self.pods[name]
+        if pod["metadata"]["uid"] != uid:
+            raise ApiError(409, "uid in precondition")
+        if pod["spec"].get("nodeName"):
+            raise ApiError(409, f"pod {name} is already assigned to node {pod['spec']['nodeName']}")
+        pod["spec"]["nodeName"] = node
+        pod["metadata"]["annotations"].update(annotations)
+        self.bindings.append((name, node))
+        if self.lost:
+            raise ApiError(0, "connection reset")
+
+    async def call(self, method: str, path: str, body: Any = None, timeout_s: float | None = None) -> bytes:
+        self.sent.append((method, path, body))
+        if "/leases" not in path:
+            return b"{}"
+        if method == "GET":
+            if self.lease is None:
+                raise ApiError(404, "not found")
+            return msgspec.json.encode(self.lease)
+        known = self.lease["metadata"]["resourceVersion"] if self.lease else None
+        if method == "PUT" and body["metadata"]["resourceVersion"] != known:
+            raise ApiError(409, "the object has been modified")
+        version = int(self.lease["metadata"]["resourceVersion"]) + 1 if self.lease else 1
+        self.lease = {**body, "metadata": {**body["metadata"], "resourceVersion": str(version)}}
+        return b"{}"
+
+    # ---- what a test sets up
+
+    def add_node(self, name: str, gpus: int = 2, model: str = "T4") -> None:
+        self.nodes[name] = {
+            "metadata": {"name": name, "labels": {"nvidia.com/gpu.product": model}},
+            "status": {"allocatable": {"cpu": "32", "memory": "64Gi", "alibabacloud.com/gpu-count": str(gpus)}},
+        }
+
+    def add_pod(self, name: str, milli: int = 500, count: int = 1, node: str = "", index: str = "") -> Pod:
+        annotations = {"alibabacloud.com/gpu-milli": str(milli), "alibabacloud.com/gpu-count": str(count)}
+        if index:
+            annotations["alibabacloud.com/gpu-index"] = index
+        self.pods[name] = {
+            "metadata": {"name": name, "namespace": "default", "uid": f"uid-{name}", "annotations": annotations},
+            "spec": {
+                "schedulerName": "wattpack",
+                "nodeName": node,
+                "containers": [{"resources": {"requests": {"cpu": "1", "memory": "1Gi"}}}],
+            },
+            "status": {"phase": "Running" if node else "Pending"},
+        }
+        return self.pod(name)
+
+
+async def started(client: InMemory, identity: str = "one", **config: Any) -> Service:
+    """A service in sync with what is in memory; no lease unless one is given."""
+    config.setdefault("lease", LeaseConfig(enabled=False))
+    service = Service(Config(policy="fgd", target="default", **config), client, identity)
+    await service.nodes.relist()
+    await service.pods.relist()
+    service.nodes.connected = service.pods.connected = True
+    return service
+
+
+def asked(pod: Pod, *names: str) -> ExtenderArgs:
+    return ExtenderArgs(pod, list(names))
+
+
+def to_bind(name: str, node: str) -> BindingArgs:
+    return BindingArgs(name, "default", node, f"uid-{name}")

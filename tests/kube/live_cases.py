@@ -1,0 +1,33 @@
+"""Small clusters and pods for tests of the live cluster."""
+
+from __future__ import annotations
+
+from wattpack.kube.live import Live
+from wattpack.kube.translate import NodeFacts, PodFacts
+from wattpack.model.power import PAPER
+from wattpack.model.target import Target
+from wattpack.model.tasks import TaskClass, Workload
+from wattpack.policies.expression import parse
+
+HALF = TaskClass(2_000, 4_096, 1, 500)
+WHOLE = TaskClass(4_000, 8_192, 1, 1000)
+TWO = TaskClass(8_000, 16_384, 2, 1000)
+PLAIN = TaskClass(1_000, 1_024, 0, 0)
+ONLY_T4 = TaskClass(1_000, 1_024, 1, 300, "T4")
+TASKS = (HALF, WHOLE, TWO, PLAIN, ONLY_T4)
+TARGET = Target.of(Workload.from_counts([(HALF, 5), (WHOLE, 3), (TWO, 1), (PLAIN, 2)]))
+
+
+def make_node(name: str, gpus: int = 2, model: str = "V100M16") -> NodeFacts:
+    return NodeFacts(name, 32_000, 65_536, gpus, model if gpus else "", "")
+
+
+def make_pod(uid: str, task: TaskClass = HALF, node: str = "", gpus: tuple[int, ...] | None = None) -> PodFacts:
+    return PodFacts(uid, "default", f"pod-{uid}", task, node, gpus, False, "wattpack", "2026-01-01T00:00:00Z")
+
+
+def make_live(policy: str = "fgd", nodes: int = 3, target: Target | None = TARGET) -> Live:
+    live = Live(parse(policy), PAPER, target)
+    for number in range(nodes):
+        live.set_node(make_node(f"n{number}", model="T4" if number == 1 else "V100M16"))
+    return live

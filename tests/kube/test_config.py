@@ -1,0 +1,100 @@
+"""The configuration is strict: what is not known or not possible is refused, all of it at once, in one line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from wattpack.errors import UserError
+from wattpack.kube.config import Config, parse_config, read_config
+
+
+def refused(text: str) -> str:
+    with pytest.raises(UserError) as fault:
+        parse_config(text.encode(), "here.toml")
+    told = str(fault.value)
+    assert told.startswith("here.toml: ")
+    assert "\n" not in told
+    return told
+
+
+def test_an_empty_file_is_the_default_configuration() -> None:
+    assert parse_config(b"", "here") == Config()
+
+
+def test_every_key_can_be_set() -> None:
+    text = b"""
+        policy = "fgd"
+        power_profile = "linear"
+        target = "default"
+        dialect = "kai"
+        mode = "score"
+        node_order = "seeded"
+        seed = 7
+        scheduler_name = "mine"
+        events = "none"
+        gpu_memory_mib = 16384
+        gpu_model_label = "gpu"
+        cpu_model_label = "cpu"
+        prometheus = "http://127.0.0.1:9090"
+        [server]
+        host = "127.0.0.2"
+        port = 1
+        metrics_host = "127.0.0.1"
+        metrics_port = 2
+        max_body_mib = 3
+        timeout_s = 4
+        [lease]
+        enabled = false
+        namespace = "a"
+        name = "b"
+        duration_s = 5.5
+        [models]
+        "My-GPU" = "A100"
+    """
+    config = parse_config(text, "here")
+    assert (config.mix().expression, config.profile().name, config.seed) == ("fgd", "linear", 7)
+    assert (config.server.max_body_mib, config.lease.duration_s, config.models) == (3, 5.5, {"My-GPU": "A100"})
+    assert config.given_target() is not None
+
+
+def test_a_learnt_target_is_none_at_first() -> None:
+    assert Config().given_target() is None
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("polcy = 'fgd'", "unknown field `polcy`"),
+        ("[server]\nhots = '1'", "unknown field `hots`"),
+        ("policy = 3", "Expected `str`"),
+        ("mode = 'fast'", "Invalid enum value 'fast'"),
+        ("policy = 'nonesuch'", "nonesuch"),
+        ("power_profile = 'none'", "expected one of paper"),
+        ("dialect = 'latin'", "expected one of alibaba"),
+        ("target = 'nowhere.csv'", "nowhere.csv"),
+        ("scheduler_name = ''", "scheduler_name: empty"),
+        ("gpu_memory_mib = -1", "expected 0 or more"),
+        ("[server]\nport = 70000", "server.port: 70000"),
+        ("[server]\nmax_body_mib = 0", "expected 1 to 1024"),
+        ("[server]\ntimeout_s = 0", "above 0"),
+        ("[lease]\nduration_s = 0", "lease.duration_s"),
+        ("[models]\n'X' = 'Y'", "'X' = 'Y'"),
+        ("policy = ", "not TOML"),
+    ],
+)
+def test_what_is_wrong_is_named(text: str, told: str) -> None:
+    assert told in refused(text)
+
+
+def test_all_problems_are_told_at_once() -> None:
+    told = refused("policy = 'nonesuch'\ndialect = 'latin'\nseed = -1")
+    assert "policy" in told
+    assert "dialect" in told
+    assert "seed" in told
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"missing\.toml"):
+        read_config(tmp_path / "missing.toml")

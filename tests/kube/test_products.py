@@ -1,0 +1,43 @@
+"""Product labels of nodes, as they are found on real nodes, and the models they mean."""
+
+from __future__ import annotations
+
+import pytest
+
+from wattpack.kube.products import ALIASES, model_of, stripped
+from wattpack.model.catalog import GPUS
+from wattpack.model.power import PAPER, PROFILES
+
+
+@pytest.mark.parametrize(
+    ("label", "model"),
+    [
+        ("Tesla-T4", "T4"),
+        ("NVIDIA-Tesla-T4-SHARED", "T4"),
+        ("nvidia-tesla-t4", "T4"),
+        ("NVIDIA-A100-SXM4-80GB", "A100-SXM4-80GB"),
+        ("NVIDIA-A100-SXM4-80GB-MIG-1g.10gb", "A100-SXM4-80GB"),
+        ("NVIDIA-A100-SXM4-40GB-MIG-3g.20gb-SHARED", "A100-SXM4-40GB"),
+        ("A100-SXM4-40GB", "A100-SXM4-40GB"),
+        ("NVIDIA-H100-80GB-HBM3", "H100-80GB-HBM3"),
+        ("nvidia-h100-mega-80gb", "H100-80GB-HBM3"),
+        ("NVIDIA-H100-PCIe", "H100-PCIe"),
+        ("NVIDIA-L40S", "L40S"),
+        ("Tesla-V100-SXM2-32GB", "V100-SXM2-32GB"),
+        ("NVIDIA RTX A6000", "RTX-A6000"),
+        ("AMD_Instinct_MI300X_OAM", "MI300X"),
+        ("G2", "G2"),
+        ("NVIDIA-GeForce-GTX-1080", ""),  # no watts known
+        ("NVIDIA-GB200", ""),  # a limit, but no idle reading
+        ("", ""),
+    ],
+)
+def test_a_label_names_a_model_or_none(label: str, model: str) -> None:
+    assert model_of(label, PAPER.known_gpus) == model
+
+
+def test_every_alias_means_a_model_that_every_profile_has() -> None:
+    for alias, model in ALIASES.items():
+        assert alias == stripped(alias).lower()
+        assert model in GPUS
+        assert all(model in profile.known_gpus for profile in PROFILES.values())
