@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import csv
+import json
+import re
 from pathlib import Path
 
 import pytest
 
 from kube.cluster import write_cluster
+from kube.made import node_json, pod_json
 from wattpack.cli import main
 
 
@@ -87,6 +90,42 @@ def test_placements_as_the_policys_own_save_nothing(tmp_path: Path, capsys: pyte
     main(["replay", *files, "--policy", "fgd", "--decisions", own])
     main(["replay", *files, "--policy", "fgd", "--placements", own])
     assert "fgd saves 0 W, 0.0 % of the power as it is" in capsys.readouterr().out
+
+
+def test_the_guides_example_prints_what_the_guide_shows(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_cluster(tmp_path)
+    guide = (Path(__file__).parents[2] / "docs" / "guide" / "import.md").read_text(encoding="utf-8")
+    commands = re.findall(r"^wattpack ([^\n]+)", guide, flags=re.MULTILINE)
+    shown = re.findall(r"```text\n(.*?)```", guide, flags=re.DOTALL)
+    for command, text in zip(commands, shown, strict=True):
+        main(command.split())
+        assert capsys.readouterr().out == text
+
+
+def test_a_replayed_datacenter_comes_back_as_it_was(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Decisions of a policy as a cluster, imported: the same nodes, tasks, placements and watts."""
+    nodes, tasks = tmp_path / "nodes.csv", tmp_path / "tasks.csv"
+    nodes.write_text("sn,cpu_milli,memory_mib,gpu,model\n" + "".join(f"n{i},32000,131072,4,T4\n" for i in range(5)))
+    names = [f"d/t{i:03d}" for i in range(40)]
+    tasks.write_text(
+        "name,cpu_milli,memory_mib,num_gpu,gpu_milli\n"
+        + "".join(f"{name},1000,1024,1,{(300, 500, 1000)[i % 3]}\n" for i, name in enumerate(names))
+    )
+    files = ["--nodes", str(nodes), "--tasks", str(tasks)]
+    main(["replay", *files, "--policy", "bestfit", "--decisions", str(tmp_path / "d.csv")])
+    made = [node_json(row["sn"], gpus=4, cpu="32", memory="128Gi") for row in rows(nodes)]
+    for i, (task, decision) in enumerate(zip(rows(tasks), rows(tmp_path / "d.csv"), strict=True)):
+        said = {"alibabacloud.com/gpu-milli": task["gpu_milli"], "alibabacloud.com/gpu-index": decision["gpu_index"]}
+        created = f"2026-01-05T10:00:{i:02d}Z"
+        made.append(pod_json(task["name"][2:], decision["node"], "d", annotations=said, created=created))
+    (tmp_path / "c.json").write_text(json.dumps({"kind": "List", "items": made}))
+    main(["import", "--file", str(tmp_path / "c.json"), "--out", str(tmp_path / "in")])
+    assert rows(tmp_path / "in" / "placements.csv") == rows(tmp_path / "d.csv")
+    imported = [{key: row[key] for key in rows(tasks)[0]} for row in rows(tmp_path / "in" / "tasks.csv")]
+    assert imported == rows(tasks)
 
 
 def test_explain_and_compare_work_on_imported_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

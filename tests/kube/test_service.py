@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Awaitable, Callable
 
 import pytest
@@ -183,7 +184,7 @@ async def test_prioritize_gives_the_chosen_node_ten_and_no_other() -> None:
     service = await started(client, mode="score")
     args = asked(client.pod("p"), "c", "a", "b", "unknown")
     assert (await service.filter(args)).node_names == ["a", "b", "c"]
-    scores = dict(await service.prioritize(args))
+    scores = {row["Host"]: row["Score"] for row in json.loads(await service.prioritize(args))}
     assert scores["a"] == 10
     assert all(0 <= scores[name] < 10 for name in ("b", "c", "unknown"))
 

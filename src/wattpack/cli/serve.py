@@ -142,7 +142,7 @@ async def reach(settings: Config, access: object) -> None:
         f"cluster {access.server}: {len(live.nodes)} nodes, {len(live.placed)} pods on them, "
         f"{live.power_w():.0f} W modelled"
     )
-    for name, why in list(view.unreadable_nodes.items())[:10]:
-        print(f"  node {name} is left out: {why}")
+    for why in list(view.unreadable_nodes.values())[:10]:
+        print(f"  left out: {why}")
     for why in list(view.unreadable_pods.values())[:10]:
         print(f"  {why}")

@@ -35,7 +35,6 @@ class Routes:
 
     def __init__(self, service: Service) -> None:
         self.service = service
-        self.fragments: dict[str, list[bytes]] = {}  # node -> its answer for each score, as JSON
 
     async def filter(self, request: web.Request) -> web.Response:
         args = read_args(await request.read())
@@ -43,19 +42,7 @@ class Routes:
 
     async def prioritize(self, request: web.Request) -> web.Response:
         args = read_args(await request.read())
-        pairs = await self.service.prioritize(args)
-        # Written out ahead: 1,213 objects through the encoder took longer than the decision itself.
-        pieces = [self.fragment(name)[score] for name, score in pairs]
-        return web.Response(body=b"[" + b",".join(pieces) + b"]", content_type="application/json")
-
-    def fragment(self, name: str) -> list[bytes]:
-        found = self.fragments.get(name)
-        if found is None:
-            if len(self.fragments) > 2 * len(self.service.view.nodes) + 1000:  # names come from outside
-                self.fragments.clear()
-            found = [ENCODER.encode({"Host": name, "Score": score}) for score in range(11)]
-            self.fragments[name] = found
-        return found
+        return web.Response(body=await self.service.prioritize(args), content_type="application/json")
 
     async def bind(self, request: web.Request) -> web.Response:
         args = read_binding(await request.read())

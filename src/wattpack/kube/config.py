@@ -103,7 +103,7 @@ def problems(config: Config) -> list[str]:
     check(config.gpu_memory_mib >= 0, f"gpu_memory_mib: {config.gpu_memory_mib}, expected 0 or more")
     check(config.seed >= 0, f"seed: {config.seed}, expected 0 or more")
     if config.power_profile in PROFILES:
-        known = config.profile().gpus
+        known = config.profile().known_gpus
         for label, model in config.models.items():
             check(model in known, f"models: {label!r} = {model!r}, expected one of {', '.join(sorted(known))}")
     server, lease = config.server, config.lease

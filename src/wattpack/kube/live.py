@@ -24,6 +24,7 @@ from wattpack.model.power import GPU_MILLI, PowerProfile
 from wattpack.model.target import Target
 from wattpack.model.tasks import TaskClass, Workload
 
+Offered = Iterable[str] | NDArray[np.bool_] | None  # nodes by name, or bool[nodes]; None: all
 SPARE_CLASSES = 256  # classes of pods that may appear before the engine is built anew (4 ms at 1,213 nodes)
 
 
@@ -103,14 +104,14 @@ class Live:
 
     # ---- decisions
 
-    def ask(self, pod: PodFacts, offered: Iterable[str] | None = None) -> Explanation | None:
+    def ask(self, pod: PodFacts, offered: Offered = None) -> Explanation | None:
         """A pod has come: tell the policy, once, and decide."""
         self.fresh()
         self.learn(pod)
         return self.decide(pod.task, offered)
 
-    def decide(self, task: TaskClass, offered: Iterable[str] | None = None) -> Explanation | None:
-        """The engine's decision among the nodes named (None: all), with its reasons; None: there is no node at all.
+    def decide(self, task: TaskClass, offered: Offered = None) -> Explanation | None:
+        """The engine's decision among the nodes offered (None: all), with its reasons; None: there is no node at all.
 
         Nothing changes but the generator of policies that draw.
         """
@@ -120,14 +121,25 @@ class Live:
         k = self.class_of(task)
         engine = self.fresh() or engine  # a class too many builds it anew
         luck = self.rng.random(2)
-        return explain(engine, k, luck, None if offered is None else self.mask(offered))
+        if offered is not None and not isinstance(offered, np.ndarray):
+            offered = self.mask(self.numbers(offered)[0])
+        return explain(engine, k, luck, offered)
 
-    def mask(self, names: Iterable[str]) -> NDArray[np.bool_]:
-        """bool[nodes]: the nodes named; names that are not known are left out."""
+    def mask(self, numbers: list[int]) -> NDArray[np.bool_]:
+        """bool[nodes]: the nodes of these numbers."""
         mask = np.zeros(len(self.index), dtype=np.bool_)
-        get = self.index.get
-        mask[[i for i in map(get, names) if i is not None]] = True
+        mask[numbers] = True
         return mask
+
+    def numbers(self, names: Iterable[str]) -> tuple[list[int], list[str]]:
+        """Numbers of the nodes named, in the order of the names, and the names that are not known."""
+        self.fresh()
+        names = list(names)
+        try:
+            return list(map(self.index.__getitem__, names)), []
+        except KeyError:
+            known = [name for name in names if name in self.index]
+            return [self.index[name] for name in known], [name for name in names if name not in self.index]
 
     def promise(self, pod: PodFacts, node: str, gpus: int, now_s: float) -> None:
         """Hold node and GPUs for a pod until it is seen there or given back."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from wattpack.kube.decision import Decision, new_decision
 from wattpack.kube.live import gpu_numbers
-from wattpack.kube.objects import Pod
+from wattpack.kube.objects import Pod, Unreadable
 from wattpack.kube.translate import PodFacts
 from wattpack.kube.view import View
 
@@ -20,6 +20,8 @@ def now_text() -> str:
 
 def fit(view: View, pod: Pod) -> Decision | None:
     """Whether and where a pod would fit now, and what it would cost; None while no node is known."""
+    if not pod.spec.containers:
+        raise Unreadable("no containers, expected a pod")
     facts = view.read(pod)
     return considered(view, facts, view.eligible_nodes(pod), NOT_CHECKED)
 

@@ -16,9 +16,11 @@ from wattpack.kube.config import Config
 from wattpack.kube.decision import Decision, new_decision
 from wattpack.kube.events import Events
 from wattpack.kube.lease import Lease
+from wattpack.kube.live import Offered
 from wattpack.kube.metrics import Metrics
 from wattpack.kube.objects import NODE, POD, Node, Pod, Unreadable
 from wattpack.kube.questions import explain_now, now_text, state_of
+from wattpack.kube.ranking import Ranking
 from wattpack.kube.shadow import Shadow
 from wattpack.kube.translate import PodFacts
 from wattpack.kube.view import View
@@ -30,7 +32,6 @@ log = logging.getLogger("wattpack")
 KEPT = 10_000  # decisions that `explain` can tell of as they were made
 UNBOUND_S = 60  # room that was promised and not bound is given back after this long
 PATIENCE_S = 15  # without a watch for this long, the cache no longer counts as in sync
-TOP_SCORE = 10  # the largest score an extender may give
 
 
 class RefusedError(Exception):
@@ -53,6 +54,7 @@ class Service:
         self.binder = Binder(self)
         self.shadow = Shadow(self.view, self.metrics) if config.mode == "shadow" else None
         self.decisions: OrderedDict[tuple[str, str], Decision] = OrderedDict()
+        self.ranking = Ranking(())
         self.power_errors: list[dict[str, Any]] = []  # modelled against measured, by model
 
     # ---- the watches hand over what they see; the view may have been exchanged meanwhile
@@ -112,20 +114,21 @@ class Service:
         every = explanation.datacenter.names
         return answer_for(args, [every[n] for n in np.flatnonzero(explanation.takes_part).tolist()])
 
-    async def prioritize(self, args: ExtenderArgs) -> list[tuple[str, int]]:
-        """10 for the chosen node, 0 to 9 for the others by how the policy sees them."""
+    async def prioritize(self, args: ExtenderArgs) -> bytes:
+        """10 for the chosen node, 0 to 9 for the others by how the policy sees them; as JSON."""
         try:
             await self.may_decide()
             pod = self.view.read(args.pod)
         except (RefusedError, Unreadable):
-            return []  # an error would be swallowed; filter and bind say it
+            return b"[]"  # an error would be swallowed; filter and bind say it
         names = offered_names(args)
-        explanation = self.decide(pod, names)
-        if explanation is None or explanation.node < 0:
-            return [(name, 0) for name in names]
-        scores = scaled(explanation).tolist()
-        index = self.view.live.index
-        return [(name, scores[index[name]] if name in index else 0) for name in names]
+        numbers, unknown = self.view.live.numbers(names)
+        explanation = self.decide(pod, self.view.live.mask(numbers))
+        if explanation is None:
+            return Ranking.answer_unknown(names)
+        if self.ranking.names is not explanation.datacenter.names:
+            self.ranking = Ranking(explanation.datacenter.names)
+        return self.ranking.answer(explanation, numbers, unknown)
 
     async def bind(self, args: BindingArgs) -> BindAnswer:
         try:
@@ -134,11 +137,11 @@ class Service:
             return BindAnswer(f"wattpack: {fault}")
         return BindAnswer(await self.binder.bind(args))
 
-    def decide(self, pod: PodFacts, names: list[str]) -> Explanation | None:
+    def decide(self, pod: PodFacts, offered: Offered) -> Explanation | None:
         """The engine's decision; the room is promised at once, for the scheduler goes on before it binds."""
         live = self.view.live
         live.give_back(pod.uid)
-        explanation = live.ask(pod, names)
+        explanation = live.ask(pod, offered)
         if explanation is None:
             self.metrics.count("wattpack_decisions_total", policy=self.config.policy, outcome="failed")
             return None
@@ -206,15 +209,3 @@ class Service:
             "leader": self.lease.left_s() > 0,
         }
         return {**about, **state_of(self.view)}
-
-
-def scaled(explanation: Explanation) -> Any:
-    """int64[nodes]: 10 for the chosen node, 0 to 9 for the others that take part, 0 for the rest."""
-    total = explanation.total
-    takes_part = explanation.takes_part
-    low, high = np.min(total, where=takes_part, initial=np.inf), np.max(total, where=takes_part, initial=-np.inf)
-    scores = np.zeros(len(total), dtype=np.int64)
-    if high > low:
-        scores[takes_part] = np.floor((total[takes_part] - low) * (TOP_SCORE - 1) / (high - low))
-    scores[explanation.node] = TOP_SCORE
-    return scores

@@ -56,7 +56,7 @@ class View:
             facts = read_node(node, self.reading)
         except Unreadable as fault:
             if self.unreadable_nodes.get(name) != str(fault):
-                log.warning("node %s is left out: %s", name, fault)
+                log.warning("left out: %s", fault)
             self.unreadable_nodes[name] = str(fault)
             self.live.drop_node(name)
             return
@@ -98,7 +98,7 @@ class View:
             facts = self.read(pod)
         except Unreadable as fault:
             if self.unreadable_pods.get(uid) != str(fault):
-                log.warning("pod %s/%s: %s", pod.metadata.namespace, pod.metadata.name, fault)
+                log.warning("%s", fault)
             self.unreadable_pods[uid] = str(fault)
             self.block(uid, pod.spec.node_name if pod.status.phase not in FINISHED else "")
             return

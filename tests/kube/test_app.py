@@ -1,0 +1,171 @@
+"""The service over HTTP: whatever is sent, it answers, says what was wrong, and goes on."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+from aiohttp import ClientSession
+from aiohttp.test_utils import TestServer
+
+from kube.api_in_memory import InMemory, started
+from wattpack.kube.app import new_app
+from wattpack.kube.config import Server
+from wattpack.kube.openapi import OPENAPI
+from wattpack.kube.service import Service
+
+
+class Front:
+    """A running service and a way to ask it."""
+
+    def __init__(self, service: Service, server: TestServer, session: ClientSession, client: InMemory) -> None:
+        self.service, self.server, self.session, self.client = service, server, session, client
+
+    async def ask(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
+        sent = {"data": io.BytesIO(body)} if isinstance(body, bytes) else {"json": body}
+        async with self.session.request(method, self.server.make_url(path), **sent) as answer:
+            text = await answer.text()
+            return answer.status, await answer.json() if "json" in answer.content_type else text
+
+
+def ask(test: Callable[[Front], Awaitable[None]], only_probes: bool = False, **config: Any) -> None:
+    """Run `test` with a service of two nodes and one pod."""
+
+    async def run() -> None:
+        client = InMemory()
+        client.add_node("a")
+        client.add_node("b")
+        client.add_pod("p")
+        service = await started(client, **config)
+        async with TestServer(new_app(service, only_probes)) as server, ClientSession() as session:
+            await test(Front(service, server, session, client))
+
+    asyncio.run(run())
+
+
+def test_a_pod_goes_through_filter_prioritize_and_bind() -> None:
+    async def test(front: Front) -> None:
+        pod = front.client.pods["p"]
+        status, answer = await front.ask("POST", "/filter", {"Pod": pod, "Nodes": None, "NodeNames": ["a", "b"]})
+        assert (status, answer["NodeNames"], answer["Error"]) == (200, ["a"], "")
+        status, answer = await front.ask("POST", "/prioritize", {"Pod": pod, "NodeNames": ["b", "a"]})
+        assert (status, answer) == (200, [{"Host": "b", "Score": 0}, {"Host": "a", "Score": 10}])
+        binding = {"PodName": "p", "PodNamespace": "default", "PodUID": "uid-p", "Node": "a"}
+        assert await front.ask("POST", "/bind", binding) == (200, {"Error": ""})
+        assert front.client.bindings == [("p", "a")]
+        status, answer = await front.ask("GET", "/explain/default/p")
+        assert (status, answer["node"], answer["gpus"]) == (200, "a", [0])
+
+    ask(test)
+
+
+@pytest.mark.parametrize("path", ["/filter", "/prioritize", "/bind", "/fit"])
+@pytest.mark.parametrize(
+    "body", [b"", b"\x00\xff\xfe", b"{", b"[]", b"null", b"1e999", b'{"Pod": 1, "metadata": 1}', b"[" * 100_000]
+)
+def test_what_is_not_a_request_is_a_400_with_one_line(path: str, body: bytes) -> None:
+    async def test(front: Front) -> None:
+        status, answer = await front.ask("POST", path, body)
+        assert status == 400
+        assert answer["error"].startswith(f"{path}: ")
+        assert "\n" not in answer["error"]
+        assert (await front.ask("GET", "/healthz"))[0] == 200
+
+    ask(test)
+
+
+def test_a_body_that_is_too_large_is_a_413() -> None:
+    async def test(front: Front) -> None:
+        status, _ = await front.ask("POST", "/filter", b" " * (2 << 20))
+        assert status == 413
+
+    ask(test, server=Server(max_body_mib=1))
+
+
+def test_unknown_paths_and_methods_are_told() -> None:
+    async def test(front: Front) -> None:
+        assert (await front.ask("GET", "/nonesuch"))[0] == 404
+        assert (await front.ask("GET", "/filter"))[0] == 405
+        assert (await front.ask("GET", "/explain/default/nobody"))[0] == 404
+        assert (await front.ask("GET", "/shadow"))[0] == 404
+
+    ask(test)
+
+
+def test_a_pod_that_contradicts_itself_is_a_422_for_fit_and_an_error_for_filter() -> None:
+    async def test(front: Front) -> None:
+        front.client.add_pod("odd", milli=700, count=3)
+        pod = front.client.pods["odd"]
+        status, answer = await front.ask("POST", "/fit", pod)
+        assert status == 422
+        assert "shares of 3 GPUs" in answer["error"]
+        assert (await front.ask("POST", "/fit", {}))[0] == 422
+        status, answer = await front.ask("POST", "/filter", {"Pod": pod, "NodeNames": ["a"]})
+        assert status == 200
+        assert "shares of 3 GPUs" in answer["Error"]
+
+    ask(test)
+
+
+def test_fit_tells_where_and_at_what_cost_or_what_is_missing() -> None:
+    async def test(front: Front) -> None:
+        status, answer = await front.ask("POST", "/fit", front.client.pods["p"])
+        assert (status, answer["node"], answer["watts"]) == (200, "a", 60 + 105)
+        front.client.add_pod("big", milli=1000, count=3)
+        status, answer = await front.ask("POST", "/fit", front.client.pods["big"])
+        assert (status, answer["node"], answer["nearest"][0]["missing"]) == (200, "", "1 whole free GPUs")
+        assert front.service.view.live.placed == {}
+
+    ask(test)
+
+
+def test_readiness_follows_the_cache() -> None:
+    async def test(front: Front) -> None:
+        assert (await front.ask("GET", "/readyz"))[0] == 200
+        front.service.nodes.listed = False
+        assert (await front.ask("GET", "/readyz"))[0] == 503
+        assert (await front.ask("GET", "/healthz"))[0] == 200
+
+    ask(test)
+
+
+def test_metrics_tell_power_decisions_and_times() -> None:
+    async def test(front: Front) -> None:
+        await front.ask("POST", "/filter", {"Pod": front.client.pods["p"], "NodeNames": ["a", "b"]})
+        _, text = await front.ask("GET", "/metrics")
+        # one T4 busy, one idle, one socket busy: 70 + 10 + 120 W
+        assert 'wattpack_power_watts{node="a"} 200\n' in text
+        assert 'wattpack_decisions_total{policy="fgd",outcome="placed"} 1\n' in text
+        assert 'wattpack_request_seconds_count{verb="filter"} 1\n' in text
+        assert 'wattpack_gpus{state="allocated"} 0.5\n' in text
+        assert "wattpack_reserved_pods 1\n" in text
+
+    ask(test)
+
+
+def test_the_listener_for_probes_has_no_verbs() -> None:
+    async def test(front: Front) -> None:
+        assert (await front.ask("GET", "/readyz"))[0] == 200
+        assert (await front.ask("GET", "/metrics"))[0] == 200
+        for path in ("/filter", "/bind", "/prioritize", "/fit"):
+            assert (await front.ask("POST", path, {}))[0] == 404
+
+    ask(test, only_probes=True)
+
+
+def test_every_route_is_in_the_openapi_document_and_the_other_way_round() -> None:
+    async def test(front: Front) -> None:
+        status, document = await front.ask("GET", "/openapi.json")
+        assert status == 200
+        assert document == OPENAPI
+        routes = {
+            (route.method.lower(), route.resource.canonical)
+            for route in new_app(front.service).router.routes()
+            if route.method != "HEAD" and route.resource is not None
+        }
+        assert routes == {(method, path) for path, methods in OPENAPI["paths"].items() for method in methods}
+
+    ask(test)
