@@ -29,7 +29,7 @@ from wattpack.kube.view import View
 log = logging.getLogger("wattpack")
 CONFIG_EVERY_S = 2.0  # look at the configuration file
 TIDY_EVERY_S = 5.0
-MEASURE_EVERY_S = 30.0
+MEASURE_EVERY_S, MEASURE_AGAIN_S = 30.0, 5.0  # measured power: as a rule, and while there is none
 KEEP_ALIVE_S = 75.0
 
 
@@ -129,7 +129,7 @@ async def run_measured(service: Service) -> None:
                 service.power_errors = errors_by_model(samples, service.view.live)
             except RunError as fault:
                 log.warning("measured power: %s", fault)
-        await asyncio.sleep(MEASURE_EVERY_S)
+        await asyncio.sleep(MEASURE_EVERY_S if service.power_errors else MEASURE_AGAIN_S)
 
 
 async def run_config(service: Service, options: Options, reload: asyncio.Event) -> None:
