@@ -13,6 +13,7 @@ from wattpack.datasets.csv_files import read_datacenter, read_workload
 from wattpack.datasets.inflation import seeded
 from wattpack.datasets.sources import load_trace
 from wattpack.engine.arrivals import simulate
+from wattpack.engine.learning import LEARNT, simulate_learning
 from wattpack.engine.record import Run
 from wattpack.errors import UserError
 from wattpack.experiments.compare import unplaceable_classes
@@ -59,7 +60,8 @@ def replay_command(
     policy
         Policy expression, for example pwr:0.1+fgd:0.9.
     target
-        Trace (file or built-in name) that the target workload is taken from; default: the tasks file itself.
+        Trace (file or built-in name) that the target workload is taken from; default: the tasks file itself; `learnt`:
+        from the tasks seen so far, as a cluster that nobody knows yet.
     decisions
         Write task,node,gpu_index here, one row a task.
     series
@@ -83,11 +85,14 @@ def replay_command(
     watts = PROFILES[profile]
     datacenter = read_datacenter(nodes, watts)
     workload = read_workload(tasks)
-    aim = Target.of(workload if target is None else load_trace(target))
+    aim = Target.of(workload if target in (None, LEARNT) else load_trace(str(target)))
     placed = None if placements is None else read_placements(placements, datacenter, workload)
     say_if_compiling()
     now = None if placed is None else measure(placed, datacenter, workload, aim, watts)
-    run = simulate(datacenter, workload, mix, aim, seeded(seed).policy, watts)
+    if target == LEARNT:
+        run = simulate_learning(datacenter, workload, mix, seeded(seed).policy, watts)
+    else:
+        run = simulate(datacenter, workload, mix, aim, seeded(seed).policy, watts)
     if decisions is not None:
         write_csv(decisions, DECISIONS, decision_rows(run))
     if series is not None:

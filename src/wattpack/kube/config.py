@@ -9,6 +9,7 @@ from typing import Literal
 import msgspec
 
 from wattpack.datasets.sources import load_trace
+from wattpack.engine.learning import LEARNT
 from wattpack.errors import UserError
 from wattpack.kube.dialects import DIALECTS
 from wattpack.kube.translate import Reading
@@ -16,8 +17,6 @@ from wattpack.model.policy import Mix
 from wattpack.model.power import PROFILES, PowerProfile
 from wattpack.model.target import Target
 from wattpack.policies.expression import parse
-
-LEARNT = "learnt"
 
 
 class Server(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
