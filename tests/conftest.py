@@ -20,8 +20,8 @@ COMPILED = os.environ.get("NUMBA_DISABLE_JIT", "0") in ("", "0")
 settings.load_profile("usual" if COMPILED else "plain")
 
 
-# Started in the background of a script (`make test &`), we would ignore Ctrl-C, and so would the commands that tests start
-# and interrupt: what is ignored is inherited.
+# Started in the background of a script (`make test &`), we would ignore Ctrl-C, and so would the commands that tests
+# start and interrupt: what is ignored is inherited.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 

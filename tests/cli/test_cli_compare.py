@@ -33,7 +33,7 @@ def test_it_writes_the_fixed_columns_at_every_hundredth_of_load_and_a_report(
     header = (out / "summary.csv").read_text().splitlines()[0]
     assert header.startswith("trace,policy,load,eopc_w,cpu_w,gpu_w,saving,grar,fragmentation_milli,seeds")
     found = rows(out)
-    assert {row["policy"] for row in found} == {"fgd", "pwr:0.1+fgd:0.9"}  # the baseline is always run
+    assert {row["policy"] for row in found} == {"fgd", "pwr:0.1+fgd:0.9", "bound"}  # the baseline is always run
     assert [row["load"] for row in found if row["policy"] == "fgd"] == [f"{i / 100:.2f}" for i in range(131)]
     by = {(row["policy"], row["load"]): row for row in found}
     fgd, mix = by["fgd", "0.50"], by["pwr:0.1+fgd:0.9", "0.50"]
@@ -44,6 +44,11 @@ def test_it_writes_the_fixed_columns_at_every_hundredth_of_load_and_a_report(
     assert (out / "report.html").read_text().startswith("<!doctype html>")
     assert (out / "figures" / "compare-default.png").stat().st_size > 10_000
     assert str(out / "report.html") in capsys.readouterr().out
+
+
+def test_without_the_bound_it_is_left_out(tmp_path: Path) -> None:
+    compare(tmp_path / "out", "--policy", "pwr", "--seeds", "1", "--no-bound")
+    assert {row["policy"] for row in rows(tmp_path / "out")} == {"fgd", "pwr"}
 
 
 def test_the_same_command_again_runs_nothing_and_gives_the_same_bytes(tmp_path: Path) -> None:

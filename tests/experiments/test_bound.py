@@ -12,7 +12,7 @@ from experiments.brute import every_placement
 from reference import Node, Task
 from wattpack.datasets import alibaba2023
 from wattpack.experiments.bound.curves import arrived_by, expected_counts
-from wattpack.experiments.bound.lp import Bound, ConfigurationLp, InfeasibleError
+from wattpack.experiments.bound.lp import MOST_SIZES, Bound, ConfigurationLp, InfeasibleError, rounded_sizes
 from wattpack.experiments.bound.patterns import Pricing
 from wattpack.experiments.bound.rows import socket_lines
 from wattpack.experiments.curves import at, read_at_loads
@@ -155,6 +155,29 @@ def test_without_tasks_that_can_be_placed_the_datacenter_is_idle() -> None:
     bound = bound_of([make_node(gpus=2)], [make_task(gpu=1, spec="H100")])
     assert (bound.gpu_served, bound.power_w) == (0, 2 * 30 + 3 * 15)
     assert bound.grar == 0
+
+
+def test_very_many_sizes_are_rounded_down_and_never_to_nothing() -> None:
+    every = np.arange(1, 1000)
+    rounded = rounded_sizes(every)
+    assert len(np.unique(rounded)) <= MOST_SIZES
+    assert (rounded <= every).all()
+    assert (rounded > 0).all()
+    assert (every - rounded)[every >= 25].max() < 25
+
+
+def test_few_sizes_stay_as_they_are() -> None:
+    assert rounded_sizes(np.array([7, 333, 999])).tolist() == [7, 333, 999]
+
+
+def test_with_very_many_sizes_the_bound_still_bounds_what_each_size_alone_needs() -> None:
+    """75 tasks of 501 to 575 milli want a GPU each, 75 T4 and a node's sockets; the bound may not ask for more."""
+    tasks = [make_task(gpu=milli / 1000, cpu=1, memory_mib=1) for milli in range(501, 576)]
+    bound = bound_of([make_node(gpus=4, cpu=96, model="T4")] * 25, tasks)
+    assert bound.grar == pytest.approx(1)
+    # 75 of 100 T4 at 70 W, the others at 10 W; at least one socket awake
+    assert bound.gpu_w <= 75 * 70 + 25 * 10 + 1e-6
+    assert bound.gpu_w >= 0.9 * (75 * 70 + 25 * 10)
 
 
 def test_asking_for_more_service_than_there_is_is_an_error() -> None:

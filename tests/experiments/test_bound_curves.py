@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from builders import make_datacenter, make_node, make_task, make_workload
+from wattpack.datasets import alibaba2023
 from wattpack.experiments.bound import curves as module
-from wattpack.experiments.bound.curves import arrived_by, bound_curves, expected_counts, with_bound
+from wattpack.experiments.bound.curves import arrived_by, bound_curves, bound_is_quick, expected_counts, with_bound
 from wattpack.experiments.bound.lp import ConfigurationLp
 from wattpack.experiments.curves import COLUMNS, LOADS, Curves, at, read_at_loads
 from wattpack.experiments.scenario import run_seed
@@ -61,6 +62,12 @@ def test_results_get_a_bound_for_each_trace_they_have() -> None:
     bound = extended["tasks", "bound"]
     assert (bound.trace, bound.policy, bound.seeds) == ("tasks", "bound", (-1,))
     assert bound.saving(extended["tasks", "fgd"])[at(0.2)] > 0
+
+
+def test_the_bound_is_quick_for_the_traces_of_the_paper_and_not_for_hundreds_of_classes() -> None:
+    assert all(bound_is_quick(alibaba2023.trace(name)) for name in alibaba2023.TRACES)
+    assert not bound_is_quick(make_workload([make_task(cpu=cpu) for cpu in range(1, 600)]))
+    assert not bound_is_quick(make_workload([make_task(gpu=milli / 1000) for milli in range(100, 200)]))
 
 
 def test_a_bound_that_is_kept_is_not_computed_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

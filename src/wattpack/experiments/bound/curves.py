@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from wattpack.datasets.inflation import run_workload, seeded
 from wattpack.errors import UserError
-from wattpack.experiments.bound.lp import ConfigurationLp
+from wattpack.experiments.bound.lp import MOST_SIZES, ConfigurationLp
 from wattpack.experiments.curves import COLUMNS, LOADS, STEP, Curves
 from wattpack.experiments.folder import ResultsFolder
 from wattpack.experiments.scenario import Scenario, datacenter_digest, labels, trace_digest
@@ -23,6 +23,7 @@ from wattpack.model.power import PAPER, PowerProfile
 from wattpack.model.tasks import Workload
 
 BOUND = "bound"  # the name that reports know
+QUICK_CLASSES = 500  # the paper's traces have 78 to 457 and take 5 to 11 s; many sizes of shares are what takes minutes
 NO_SEED = -1  # the bound belongs to no run
 # A curve is solved at every tenth of load and, up to load 1, again around its bends; elsewhere it is a straight line.
 COARSE, FINE = round(0.1 / STEP), round(0.01 / STEP)
@@ -98,6 +99,12 @@ def _beside_bends(rows: Mapping[int, list[float]]) -> set[int]:
             sides = ((before, here), (here, after))
             wanted |= {(a + b) // 2 for a, b in sides if b - a >= 2 * FINE and b <= FOLLOWED}
     return wanted
+
+
+def bound_is_quick(trace: Workload) -> bool:
+    """Whether the whole curve takes seconds, not minutes: few classes and few sizes of shares, as in the paper's."""
+    sizes = {task.gpu_milli for task in trace.classes if task.num_gpu == 1}
+    return len(trace.classes) <= QUICK_CLASSES and len(sizes) <= MOST_SIZES
 
 
 def with_bound(

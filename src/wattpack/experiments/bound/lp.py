@@ -27,10 +27,25 @@ SLACK = 1e-9  # relative: a service found by one solve is asked of the next less
 CLOSE_ENOUGH = 1e-5  # relative: pricing stops here, and what may be missing is added, so that the bound stays one
 MAX_ROUNDS = 300
 INFEASIBLE = 2  # status of scipy's linprog
+# More sizes of sharing tasks than this, and they are rounded down to multiples of 10, 20, 25, 50 milli: the bound stays
+# one (smaller tasks serve the same request in less room), and its time does not explode (97 sizes: 17 s a load).
+MOST_SIZES = 50
+UNITS_MILLI = (10, 20, 25, 50)
 
 
 class InfeasibleError(RunError):
     """More is to be served than can be."""
+
+
+def rounded_sizes(gpu_milli: NDArray[Any]) -> NDArray[Any]:
+    """The sizes rounded down, never to 0, so that at most about `MOST_SIZES` differ."""
+    rounded = gpu_milli
+    for unit in UNITS_MILLI:
+        if len(np.unique(rounded)) <= MOST_SIZES:
+            break
+        grid = np.unique([1, 2, 5, 10, *range(unit, GPU_MILLI + 1, unit)])
+        rounded = grid[np.searchsorted(grid, gpu_milli, side="right") - 1]
+    return rounded
 
 
 @dataclass(frozen=True)
@@ -76,6 +91,7 @@ class ConfigurationLp:
         self._request = tasks.gpu_request / GPU_MILLI
         self.cpu_only_vcpu = np.where(tasks.num_gpu == 0, tasks.cpu_milli / 1000, 0.0)
         sharing = tasks.kind == 0
+        tasks.gpu_milli[sharing] = rounded_sizes(tasks.gpu_milli[sharing])
         self.sizes_milli = np.unique(tasks.gpu_milli[sharing])
         self._pricing = Pricing(self.sizes_milli)
         self._patterns = first_patterns(self.sizes_milli)
