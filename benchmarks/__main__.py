@@ -1,4 +1,4 @@
-"""`python -m benchmarks [NAME ...] [--out FOLDER]`: run, startup, scaling, paper, sweep; all by default."""
+"""`python -m benchmarks [NAME ...] [--out FOLDER]`; all by default. NAME: see NAMES."""
 
 from __future__ import annotations
 
@@ -6,13 +6,20 @@ import argparse
 import importlib
 import importlib.util
 import json
+import os
+import shutil
 import time
 from pathlib import Path
 
 from benchmarks.machine import machine
 from wattpack.files import make_folder, write_text
 
-NAMES = ("run", "startup", "scaling", "paper", "sweep")
+NAMES = ("run", "startup", "scaling", "paper", "sweep", "extender", "live")
+
+
+def can_have_control_plane() -> bool:
+    serves = all(importlib.util.find_spec(package) is not None for package in ("aiohttp", "yaml"))
+    return serves and ("KUBEBUILDER_ASSETS" in os.environ or shutil.which("go") is not None)
 
 
 def main() -> None:
@@ -25,6 +32,9 @@ def main() -> None:
             parser.error(f"unknown benchmark {name!r}, expected one of {', '.join(NAMES)}")
         if name == "sweep" and importlib.util.find_spec("distributed") is None:
             print("sweep left out: Dask is not installed (pip install 'wattpack[dask]')")
+            continue
+        if name in ("extender", "live") and not can_have_control_plane():
+            print(f"{name} left out: no control plane (Go is not installed, and KUBEBUILDER_ASSETS is not set)")
             continue
         print(f"{name} ...", flush=True)
         on, start = machine(), time.perf_counter()

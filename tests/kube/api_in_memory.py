@@ -15,7 +15,7 @@ from wattpack.kube.wire import BindingArgs, ExtenderArgs
 
 
 class InMemory(Client):
-    """Nodes, pods and one lease. `lost`: the next binding is made, but its answer is lost."""
+    """Nodes, pods and one lease. `lost`: bindings are made, answers lost; `late`: neither made nor answered yet."""
 
     def __init__(self) -> None:
         super().__init__(Access("http://nowhere", None))
@@ -23,7 +23,7 @@ class InMemory(Client):
         self.pods: dict[str, dict[str, Any]] = {}
         self.bindings: list[tuple[str, str]] = []
         self.lease: dict[str, Any] | None = None
-        self.lost = self.refused = self.silent = False
+        self.lost = self.refused = self.silent = self.late = False
         self.sent: list[Any] = []
 
     async def list_nodes(self) -> tuple[list[Node], str]:
@@ -45,6 +45,8 @@ class InMemory(Client):
     async def bind(
         self, namespace: str, name: str, uid: str, node: str, annotations: dict[str, str], timeout_s: float
     ) -> None:
+        if self.late:
+            raise ApiError(0, "no answer within 1 s")
         if self.refused:
             raise ApiError(500, "refused")
         if name not in self.pods:

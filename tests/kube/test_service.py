@@ -148,6 +148,47 @@ async def test_a_binding_of_which_nothing_is_known_keeps_its_room() -> None:
 
 
 @in_a_loop
+async def test_a_binding_that_may_still_be_made_keeps_its_room_and_the_pod_is_sent_there_again() -> None:
+    client = cluster("p", "q")
+    service = await started(client)
+    await service.filter(asked(client.pod("p"), "a", "b"))
+    client.late = True
+    assert "no answer" in (await service.bind(to_bind("p", "a"))).error
+    client.late, client.refused = False, True
+    assert (await service.bind(to_bind("p", "a"))).error != ""
+    assert gpu_left(service, "a") == [500, 1000]
+    client.refused = False
+    assert (await service.filter(asked(client.pod("p"), "b", "a"))).node_names == ["a"]
+    assert "under way or was not answered" in (await service.bind(to_bind("p", "b"))).error
+    assert (await service.bind(to_bind("p", "a"))).error == ""
+    assert client.bindings == [("p", "a")]
+
+
+@in_a_loop
+async def test_a_binding_that_was_never_seen_to_happen_is_given_up_in_the_end() -> None:
+    client = cluster("p")
+    service = await started(client)
+    await service.filter(asked(client.pod("p"), "a", "b"))
+    client.late = True
+    await service.bind(to_bind("p", "a"))
+    service.view.live.placed["uid-p"].since_s -= 100
+    service.tidy()
+    assert gpu_left(service, "a") == [500, 1000]
+    service.view.live.placed["uid-p"].since_s -= 100
+    service.tidy()
+    assert gpu_left(service, "a") == [1000, 1000]
+
+
+@in_a_loop
+async def test_names_that_would_lead_to_another_path_are_refused() -> None:
+    client = cluster("p")
+    service = await started(client)
+    for name in ("p/status?x=", "../p", "", "P", "a\n"):
+        assert "expected the name" in (await service.bind(to_bind(name, "a"))).error
+    assert client.bindings == []
+
+
+@in_a_loop
 async def test_a_pod_that_is_deleted_while_pending_gives_its_room_back() -> None:
     client = cluster("p")
     service = await started(client)

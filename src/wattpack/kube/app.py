@@ -134,6 +134,10 @@ def guarded(service: Service) -> Any:
             if "Allow" in fault.headers:
                 answer.headers["Allow"] = fault.headers["Allow"]
             return answer
+        except UnicodeDecodeError as fault:
+            return wrong(f"{request.path}: not UTF-8: {fault.reason}")
+        except ConnectionError:  # it hung up in the middle of its request: there is nobody to answer
+            return wrong(f"{request.path}: the request broke off")
         except RecursionError:
             return wrong(f"{request.path}: nested too deeply")
         except Exception:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 import time
 from typing import TYPE_CHECKING
 
@@ -18,7 +19,8 @@ if TYPE_CHECKING:
     from wattpack.kube.service import Service
 
 log = logging.getLogger("wattpack")
-NOT_FOUND, CONFLICT = 404, 409
+NO_ANSWER, NOT_FOUND, CONFLICT = 0, 404, 409
+NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 LOOKS = 3  # attempts to see what became of a call that got no answer
 
 
@@ -30,6 +32,9 @@ class Binder:
         self.under_way: dict[str, asyncio.Future[str]] = {}  # uid -> its bind: a second call waits for the first
 
     async def bind(self, args: BindingArgs) -> str:
+        for name in (args.pod_namespace, args.pod_name):  # they become part of a path
+            if not NAME.fullmatch(name):
+                return f"wattpack: {name[:100]!r}, expected the name of a namespace or pod"
         key = f"{args.pod_namespace}/{args.pod_name}/{args.pod_uid}"
         running = self.under_way.get(key)
         if running is None:
@@ -90,6 +95,9 @@ class Binder:
             self.service.view.set_pod(pod)
             return self.service.view.live.placed[facts.uid]
         live = self.service.view.live
+        held = live.placed.get(facts.uid)
+        if held is not None and held.bound and held.node in live.nodes:
+            return f"a Binding of it to {held.node} is under way or was not answered"
         live.give_back(facts.uid)
         explanation = live.ask(facts, [args.node])
         if explanation is None or explanation.node == NOWHERE:
@@ -112,7 +120,11 @@ class Binder:
             self.service.view.drop_pod(pod.uid)
             return f"the pod has been replaced by another of its name ({fault})"
         if not seen.spec.node_name:
-            self.service.view.live.give_back(pod.uid)
+            if fault.status == NO_ANSWER or held.bound:
+                # It, or one before it, may still happen: the pod keeps its room and is sent there again.
+                held.bound = True
+            else:
+                self.service.view.live.give_back(pod.uid)
             return str(fault)
         self.service.view.set_pod(seen)
         if seen.spec.node_name == held.node and self.has_gpus(seen, held):

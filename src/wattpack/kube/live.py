@@ -153,6 +153,10 @@ class Live:
         if held is not None and not held.seen:
             self.take_out(uid)
 
+    def unseen(self, before_s: float) -> list[str]:
+        """Uids of pods that were promised room before `before_s` and are still not seen on a node, bound or not."""
+        return [uid for uid, held in self.placed.items() if not held.seen and held.since_s < before_s]
+
     def expired(self, before_s: float) -> list[str]:
         """Uids of pods that were promised room before `before_s` and never bound."""
         return [

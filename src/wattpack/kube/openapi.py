@@ -125,7 +125,7 @@ OPENAPI: dict[str, Any] = {
                     },
                 },
             },
-            "Amounts": {"type": "object", "additionalProperties": {"type": ["string", "integer"]}},
+            "Amounts": {"type": "object", "additionalProperties": {"type": ["string", "number"]}},
             "ExtenderArgs": {
                 "type": "object",
                 "required": ["Pod"],
@@ -134,7 +134,8 @@ OPENAPI: dict[str, Any] = {
                     "NodeNames": _NAMES,
                     "Nodes": {
                         "type": ["object", "null"],
-                        "properties": {"items": {"type": ["array", "null"], "items": _ref("Node")}},
+                        "description": "Read only where NodeNames is not given.",
+                        "properties": {"items": {"type": ["array", "null"], "items": {}}},
                     },
                 },
             },

@@ -25,6 +25,7 @@ from wattpack.kube.measured import errors_by_model, measure
 from wattpack.kube.service import Service
 from wattpack.kube.shadow import Shadow
 from wattpack.kube.view import View
+from wattpack.kube.watch import number
 
 log = logging.getLogger("wattpack")
 CONFIG_EVERY_S = 2.0  # look at the configuration file
@@ -45,8 +46,8 @@ async def serve(config: Config, options: Options, access: Access, started: Calla
     """Serve until SIGTERM or SIGINT. `started` is told when it listens, with the port."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop.set)
+    for ending in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(ending, stop.set)
     async with Client(access, config.server.timeout_s) as client:
         service = Service(config, client, identity(config))
         runner = await listen(service, config.server.host, config.server.port, False)
@@ -88,6 +89,7 @@ async def serve(config: Config, options: Options, access: Access, started: Calla
 
 async def listen(service: Service, host: str, port: int, only_probes: bool) -> web.AppRunner:
     # Garbage on the wire is the sender's fault: not worth a traceback in the log.
+    logging.getLogger("aiohttp.server").setLevel(logging.CRITICAL)
     runner = web.AppRunner(
         new_app(service, only_probes), access_log=None, keepalive_timeout=KEEP_ALIVE_S, shutdown_timeout=5.0
     )
@@ -174,7 +176,8 @@ async def take_config(service: Service, config: Config) -> None:
     # From here on without a break: nobody sees half of it.
     view.carry_over(service.view)
     service.view, service.config = view, config
-    service.nodes.floor, service.pods.floor = 0, 0
+    for watch, (_, version) in ((service.nodes, nodes), (service.pods, pods)):
+        watch.floor = max(watch.floor, number(version))
     service.events = Events(service.client, service.metrics, config.events)
     service.shadow = None
     if config.mode == "shadow":

@@ -31,6 +31,7 @@ from wattpack.model.fit import VERDICT_WORDS
 log = logging.getLogger("wattpack")
 KEPT = 10_000  # decisions that `explain` can tell of as they were made
 UNBOUND_S = 60  # room that was promised and not bound is given back after this long
+UNSEEN_S = 180  # a Binding that got no answer may still be made; the API server gives a request up after 60 s
 PATIENCE_S = 15  # without a watch for this long, the cache no longer counts as in sync
 
 
@@ -104,7 +105,9 @@ class Service:
             return FilterAnswer(error=f"wattpack: {fault}")
         names = offered_names(args)
         held = self.view.live.placed.get(pod.uid)
-        if held is not None and held.seen:  # it has been bound, and the scheduler does not know yet
+        # It has been bound and the scheduler does not know yet; or a Binding of it got no answer, and may still happen:
+        # sent anywhere else, it could end up beside the pod that got its room.
+        if held is not None and (held.seen or (held.bound and held.node in self.view.live.nodes)):
             return answer_for(args, [name for name in names if name == held.node])
         explanation = self.decide(pod, names)
         if explanation is None or explanation.node < 0:
@@ -186,8 +189,11 @@ class Service:
 
     def tidy(self) -> None:
         """Now and then: give back room that was promised and never bound; learn the target anew."""
-        for uid in self.view.live.expired(time.monotonic() - UNBOUND_S):
-            self.view.live.give_back(uid)
+        now_s, live = time.monotonic(), self.view.live
+        # What the API server has not shown for so long, with a watch that stands, did not happen.
+        lost = live.unseen(now_s - UNSEEN_S) if self.ready else []
+        for uid in {*live.expired(now_s - UNBOUND_S), *lost}:
+            live.give_back(uid)
         self.view.live.relearn()
 
     # ---- questions

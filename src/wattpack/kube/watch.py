@@ -13,11 +13,20 @@ import msgspec
 from aiohttp import ClientError
 
 from wattpack.kube.client import ApiError, Client
-from wattpack.kube.objects import WATCH_EVENT
+from wattpack.kube.objects import WATCH_EVENT, Metadata
 
 T = TypeVar("T")
+
+
+class Bookmark(msgspec.Struct, gc=False):
+    """How far a watch has come, without an object."""
+
+    metadata: Metadata = msgspec.field(default_factory=Metadata)
+
+
 FIRST_WAIT_S, LONGEST_WAIT_S = 0.1, 10.0
 GONE = 410
+BOOKMARK = msgspec.json.Decoder(Bookmark)
 log = logging.getLogger("wattpack")
 
 
@@ -85,12 +94,17 @@ class Watch(Generic[T]):
         if event.type == "ERROR":
             status = msgspec.json.decode(event.object)
             raise ApiError(int(status.get("code") or 500), str(status.get("message") or "watch ended with an error"))
+        if event.type == "BOOKMARK":  # an empty object of the kind: a pod's spec lacks what every pod has
+            self.version = BOOKMARK.decode(event.object).metadata.resource_version or self.version
+            return
         thing = self.decoder.decode(event.object)
         version = thing.metadata.resource_version
-        if event.type != "BOOKMARK" and not 0 < number(version) <= self.floor:
-            self.change(event.type, thing)
+        if 0 < number(version) <= self.floor:
+            return  # older than what is known: a pod that was deleted would come to life again
+        self.change(event.type, thing)
         if version:
             self.version = version
+            self.floor = max(self.floor, number(version))
 
 
 def number(version: str) -> int:

@@ -1,0 +1,116 @@
+"""helm and the chart for tests: ways to install it, a control plane that can hold it, where its objects go."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from deploy.files import CHART, NAMESPACE, Object, manifest, read_objects
+from e2e.api import wait_until
+from e2e.cluster import Cluster, User
+
+ACCOUNT = User.service_account(NAMESPACE, "wattpack")
+# Ways to install it that differ in what is rendered.
+WAYS = {
+    "default": (),
+    "shadow": ("mode=shadow",),
+    "score": ("mode=score", "scheduler.weight=5", "scheduler.managedResources[0].name=nvidia.com/gpu"),
+    "built-in roles": ("rbac.builtInRoles=true", "replicas=1"),
+    "everything": (
+        *("serviceMonitor.enabled=true", "serviceMonitor.labels.release=prometheus", "dashboard.enabled=true"),
+        *("prometheus.url=http://prometheus.monitoring:9090", "priorityClassName=system-cluster-critical"),
+        *("scheduler.preemption=true", "scheduler.dynamicResources=true", "config.models.My-GPU=A100"),
+        *(
+            "networkPolicy.metricsFrom[0].namespaceSelector.matchLabels.name=monitoring",
+            "imagePullSecrets[0].name=mine",
+        ),
+        *(
+            "tolerations[0].operator=Exists",
+            "podAnnotations.a=b",
+            "podLabels.c=d",
+            "image.registry=registry.example:5000",
+        ),
+    ),
+}
+# What of the Prometheus operator's custom resource the chart uses; the operator's own has much more.
+SERVICE_MONITORS: Object = {
+    "apiVersion": "apiextensions.k8s.io/v1",
+    "kind": "CustomResourceDefinition",
+    "metadata": {"name": "servicemonitors.monitoring.coreos.com"},
+    "spec": {
+        "group": "monitoring.coreos.com",
+        "scope": "Namespaced",
+        "names": {"kind": "ServiceMonitor", "plural": "servicemonitors", "singular": "servicemonitor"},
+        "versions": [
+            {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {"type": "object"}}}
+        ],
+    },
+}
+LABELS = {"type": "object", "additionalProperties": {"type": "string"}}
+ENDPOINT = {
+    "type": "object",
+    "properties": {
+        **{name: {"type": "string"} for name in ("port", "path", "interval")},
+        "honorLabels": {"type": "boolean"},
+    },
+}
+SERVICE_MONITORS["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"] = {
+    "spec": {
+        "type": "object",
+        "properties": {
+            "selector": {"type": "object", "properties": {"matchLabels": LABELS}},
+            "endpoints": {"type": "array", "items": ENDPOINT},
+        },
+    }
+}
+# Collections by kind, below /apis/GROUP/VERSION or /api/v1.
+PLURAL = {"NetworkPolicy": "networkpolicies"}
+
+
+def collection(read: Object) -> str:
+    version = read["apiVersion"]
+    root = f"/apis/{version}" if "/" in version else f"/api/{version}"
+    namespace = read["metadata"].get("namespace")
+    plural = PLURAL.get(read["kind"], read["kind"].lower() + "s")
+    return f"{root}/namespaces/{namespace}/{plural}" if namespace else f"{root}/{plural}"
+
+
+def create_namespace(cluster: Cluster) -> None:
+    cluster.admin.create("/api/v1/namespaces", manifest("namespace.yaml")[0])
+
+
+@contextmanager
+def cluster_for_chart(binaries: Path, folder: Path) -> Iterator[Cluster]:
+    """A control plane with the namespace of the manifests and the operator's custom resource."""
+    with Cluster(binaries, folder, users=[ACCOUNT]) as cluster:
+        create_namespace(cluster)
+        cluster.admin.create("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", SERVICE_MONITORS)
+        wait_until(
+            lambda: cluster.admin.request("GET", "/apis/monitoring.coreos.com/v1/servicemonitors")[0] == 200,
+            30,
+            "the custom resource ServiceMonitor is served",
+        )
+        yield cluster
+
+
+class Helm:
+    """helm, with a home of its own, on one cluster or none."""
+
+    def __init__(self, program: Path, folder: Path, kubeconfig: Path | None = None) -> None:
+        self.program = program
+        self.environment = {**os.environ, "HELM_CACHE_HOME": str(folder), "HELM_CONFIG_HOME": str(folder)}
+        self.environment |= {"HELM_DATA_HOME": str(folder), "KUBECONFIG": str(kubeconfig or os.devnull)}
+
+    def __call__(self, *words: str, values: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
+        command = [str(self.program), *words]
+        for value in values:
+            command += ["--set", value]
+        return subprocess.run(command, env=self.environment, capture_output=True, text=True, check=False)
+
+    def template(self, *values: str) -> list[Object]:
+        done = self("template", "wattpack", str(CHART), "-n", NAMESPACE, "--kube-version", "1.36.4", values=values)
+        assert done.returncode == 0, done.stderr
+        return read_objects(done.stdout)

@@ -1,0 +1,163 @@
+"""The rights of the chart's service account on a real API server: enough, and no more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from deploy.files import CHART, NAMESPACE, rights
+from e2e.api import Api, wait_until
+from e2e.chart import ACCOUNT, Helm, cluster_for_chart
+from e2e.cluster import Cluster
+
+pytestmark = pytest.mark.e2e
+
+SCHEDULER_LEASE = "wattpack-kube-scheduler"
+LEASES = {"group": "coordination.k8s.io", "resource": "leases"}
+NEEDED = [
+    *({"verb": verb, "resource": "nodes"} for verb in ("list", "watch")),
+    *({"verb": verb, "resource": "pods"} for verb in ("get", "list", "watch")),
+    {"verb": "create", "resource": "pods/binding", "namespace": "default"},
+    {"verb": "create", "resource": "events", "namespace": "default"},
+    {"verb": "create", "resource": "events", "namespace": "default", "group": "events.k8s.io"},
+    {"verb": "patch", "resource": "pods/status", "namespace": "default"},
+    {"verb": "update", "resource": "persistentvolumeclaims", "namespace": "default"},
+    {"verb": "create", "namespace": NAMESPACE, **LEASES},
+    *(
+        {"verb": verb, "namespace": NAMESPACE, "name": name, **LEASES}
+        for verb in ("get", "update")
+        for name in ("wattpack", SCHEDULER_LEASE)
+    ),
+]
+REFUSED = [
+    *({"verb": verb, "resource": "pods", "namespace": "default"} for verb in ("create", "update", "patch", "delete")),
+    *({"verb": verb, "resource": "pods/exec", "namespace": "default"} for verb in ("create", "get")),
+    {"verb": "create", "resource": "pods/eviction", "namespace": "default"},
+    *({"verb": verb, "resource": "nodes"} for verb in ("create", "update", "patch", "delete")),
+    {"verb": "patch", "resource": "nodes/status"},
+    *({"verb": verb, "resource": "secrets", "namespace": NAMESPACE} for verb in ("get", "list", "create")),
+    *({"verb": verb, "resource": "configmaps", "namespace": NAMESPACE} for verb in ("get", "list", "update")),
+    {"verb": "create", "resource": "serviceaccounts/token", "namespace": NAMESPACE},
+    {"verb": "impersonate", "resource": "users"},
+    {"verb": "create", "resource": "clusterrolebindings", "group": "rbac.authorization.k8s.io"},
+    {"verb": "escalate", "resource": "clusterroles", "group": "rbac.authorization.k8s.io"},
+    {"verb": "create", "resource": "tokenreviews", "group": "authentication.k8s.io"},
+    {"verb": "update", "resource": "resourceclaims/status", "namespace": "default", "group": "resource.k8s.io"},
+    # Other leases: the default scheduler's, another one beside ours, ours by another verb or in another namespace.
+    {"verb": "update", "namespace": "kube-system", "name": "kube-scheduler", **LEASES},
+    {"verb": "create", "namespace": "kube-system", **LEASES},
+    {"verb": "update", "namespace": NAMESPACE, "name": "another", **LEASES},
+    {"verb": "delete", "namespace": NAMESPACE, "name": "wattpack", **LEASES},
+    {"verb": "list", "namespace": NAMESPACE, **LEASES},
+    {"verb": "update", "namespace": "default", "name": "wattpack", **LEASES},
+]
+
+
+@pytest.fixture(scope="module")
+def offline(helm: Path, tmp_path_factory: pytest.TempPathFactory) -> Helm:
+    return Helm(helm, tmp_path_factory.mktemp("helm"))
+
+
+@pytest.fixture(scope="module")
+def installed_on(binaries: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """One control plane for this file."""
+    with cluster_for_chart(binaries, tmp_path_factory.mktemp("cluster")) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="module")
+def online(helm: Path, installed_on: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Helm:
+    return Helm(helm, tmp_path_factory.mktemp("helm-online"), installed_on.kubeconfig())
+
+
+@pytest.fixture
+def release(online: Helm, installed_on: Cluster) -> Iterator[Api]:
+    """The chart, installed with default values; the client of its service account."""
+    done = online("install", "wattpack", str(CHART), "-n", NAMESPACE)
+    assert done.returncode == 0, done.stderr
+    account = installed_on.client(ACCOUNT.name)
+    # The authoriser's own cache of roles is a moment behind.
+    wait_until(
+        lambda: account.allowed("list", "nodes") and account.allowed("list", "csinodes", group="storage.k8s.io"),
+        10,
+        "the roles are known",
+    )
+    yield account
+    account.close()
+    assert online("uninstall", "wattpack", "-n", NAMESPACE).returncode == 0
+
+
+def test_the_service_account_can_do_what_it_needs(release: Api) -> None:
+    assert [asked for asked in NEEDED if not release.allowed(**asked)] == []
+
+
+def test_the_service_account_is_refused_the_rest(release: Api) -> None:
+    assert [asked for asked in REFUSED if release.allowed(**asked)] == []
+
+
+def test_real_calls_of_the_service_account_are_refused(release: Api, installed_on: Cluster) -> None:
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "bystander", "namespace": "default"}}
+    pod["spec"] = {"containers": [{"name": "main", "image": "none"}]}
+    installed_on.admin.create("/api/v1/namespaces/default/pods", pod)
+    assert release.get("/api/v1/namespaces/default/pods/bystander")["metadata"]["name"] == "bystander"
+    for method, path, body in [
+        ("DELETE", "/api/v1/namespaces/default/pods/bystander", None),
+        ("POST", "/api/v1/namespaces/default/pods", pod),
+        ("GET", "/api/v1/namespaces/kube-system/secrets", None),
+        ("GET", f"/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases", None),
+    ]:
+        status, answer = release.request(method, path, body)
+        assert (status, answer["reason"]) == (403, "Forbidden"), path
+    installed_on.admin.delete("/api/v1/namespaces/default/pods/bystander")
+
+
+def test_shadow_mode_may_only_read_nodes_and_pods(online: Helm, installed_on: Cluster) -> None:
+    where = ("wattpack", str(CHART), "-n", NAMESPACE)
+    assert online("install", *where, values=("mode=shadow",)).returncode == 0
+    account = installed_on.client(ACCOUNT.name)
+    try:
+        wait_until(lambda: account.allowed("list", "nodes"), 10, "the roles are known")
+        reads = [asked for asked in NEEDED if account.allowed(**asked)]
+        assert {(asked["resource"], asked["verb"]) for asked in reads} == {
+            *(("nodes", verb) for verb in ("list", "watch")),
+            *(("pods", verb) for verb in ("get", "list", "watch")),
+        }
+        assert [asked for asked in REFUSED if account.allowed(**asked)] == []
+    finally:
+        account.close()
+        online("uninstall", "wattpack", "-n", NAMESPACE)
+
+
+def built_in(installed_on: Cluster) -> set[tuple[str, str, str, str]]:
+    """What a kube-scheduler may do by the roles of the cluster itself."""
+    path = "/apis/rbac.authorization.k8s.io/v1/clusterroles/system:{}-scheduler"
+    roles = [installed_on.admin.get(path.format(name)) for name in ("kube", "volume")]
+    return rights([{**role, "kind": "ClusterRole"} for role in roles])
+
+
+def test_the_role_of_the_scheduler_is_the_cluster_s_own_less_what_is_named_here(
+    offline: Helm, installed_on: Cluster
+) -> None:
+    """Another Kubernetes whose scheduler needs more, or less, shows here."""
+    own = rights(offline.template())
+    missing = {(group, resource) for group, resource, verb, name in built_in(installed_on) - own}
+    assert missing == {
+        ("", "bindings"),  # the old way to bind
+        ("", "events"),  # patch and update: kube-scheduler writes to events.k8s.io
+        ("", "pods"),  # delete: preemption
+        ("", "pods/finalizers"),
+        ("authentication.k8s.io", "tokenreviews"),
+        ("authorization.k8s.io", "subjectaccessreviews"),
+        ("coordination.k8s.io", "leasecandidates"),
+        ("coordination.k8s.io", "leases"),  # of the default scheduler
+        ("extensions", "replicasets"),  # gone since 1.16
+        ("resource.k8s.io", "resourceclaims"),  # to write
+        ("resource.k8s.io", "resourceclaims/binding"),
+        ("resource.k8s.io", "resourceclaims/status"),
+    }
+    more = {right for right in own - built_in(installed_on) if right[1] != "leases"}
+    # Only read, and only by schedulers of clusters that have switched these features on.
+    assert {resource for _, resource, _, _ in more} == {"devicetaintrules", "podgroups"}
+    assert {verb for _, _, verb, _ in more} == {"get", "list", "watch"}
