@@ -99,10 +99,10 @@ class Binder:
         if held is not None and held.bound and held.node in live.nodes:
             return f"a Binding of it to {held.node} is under way or was not answered"
         live.give_back(facts.uid)
-        explanation = live.ask(facts, [args.node])
-        if explanation is None or explanation.node == NOWHERE:
+        considered = live.ask(facts, [args.node])
+        if considered is None or considered.node == NOWHERE:
             return f"{args.node}: the pod does not fit there any more"
-        live.promise(facts, args.node, explanation.gpus, time.monotonic())
+        live.promise(facts, args.node, considered.gpus, time.monotonic())
         return live.placed[facts.uid]
 
     async def after_failure(self, fault: ApiError, held: Placed) -> str:

@@ -7,13 +7,13 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from wattpack.engine.explain import Explanation
-from wattpack.kube.live import Live, gpu_numbers
+from wattpack.engine.live import FITTING, OFFERED, TOLD
+from wattpack.kube.live import Considered, Live, gpu_numbers
 from wattpack.kube.translate import PodFacts
 from wattpack.model.fit import VERDICT_WORDS
 from wattpack.model.tasks import TaskClass, models_mask
 
-SHOWN = 5  # nodes told of besides the chosen one
+SHOWN = 5  # nodes told of that come nearest to fitting
 
 
 class Row(msgspec.Struct, gc=False):
@@ -67,64 +67,45 @@ class Decision(msgspec.Struct, gc=False):
         )
 
 
-def new_decision(pod: PodFacts, explanation: Explanation, live: Live, at: str) -> Decision:
-    """What is worth keeping of an explanation. Watts and fragmentation are filled in when the pod is placed."""
-    chosen = explanation.node
-    names = explanation.datacenter.names
-    takes_part = explanation.takes_part
-    fitting = int(takes_part.sum())
-    failed = chosen < 0
+def new_decision(pod: PodFacts, considered: Considered, live: Live, at: str) -> Decision:
+    """What is worth keeping of a decision. Watts and fragmentation are filled in when the pod is placed."""
+    choice, failed = considered.choice, considered.node < 0
+    counts = choice.counts.tolist()
+    refused = choice.refused.tolist()
     return Decision(
         namespace=pod.namespace,
         pod=pod.name,
         uid=pod.uid,
         at=at,
-        policy=explanation.mix.expression,
+        policy=considered.mix.expression,
         task=pod.task,
-        node="" if failed else names[chosen],
-        gpus=gpu_numbers(explanation.gpus),
-        offered=int(explanation.offered.sum()),
-        fitting=fitting,
+        node="" if failed else considered.datacenter.names[considered.node],
+        gpus=gpu_numbers(considered.gpus),
+        offered=counts[OFFERED],
+        fitting=counts[FITTING],
         watts=0.0,
         fragmentation_gpus=0.0,
-        best=[] if failed else best_rows(explanation, fitting),
-        refused=refusals(explanation),
-        nearest=nearest_nodes(pod.task, live, explanation) if failed else [],
+        best=[] if failed else best_rows(considered),
+        refused={VERDICT_WORDS[code]: refused[code] for code in range(1, len(refused)) if refused[code]},
+        nearest=nearest_nodes(pod.task, live, considered) if failed else [],
     )
 
 
-def best_rows(explanation: Explanation, fitting: int) -> list[Row]:
+def best_rows(considered: Considered) -> list[Row]:
     """The chosen node and the next best ones, in the order the policy sees them."""
-    if fitting == 1:  # taken unscored
-        return [Row(explanation.datacenter.names[explanation.node], 0.0, {})]
-    total = np.where(explanation.takes_part, explanation.total, -np.inf)
-    wanted = min(fitting, SHOWN + 1)
-    # The best few without sorting all; at equal totals the first in node order, as the engine does it.
-    least = np.partition(total, len(total) - wanted)[len(total) - wanted]
-    few = np.flatnonzero(total >= least)
-    order = few[np.lexsort((few, -total[few]))][: SHOWN + 1]
-    nodes = [explanation.node, *(n for n in order.tolist() if n != explanation.node)][: SHOWN + 1]
-    components = [component.policy.name for component in explanation.mix.components]
+    choice, names = considered.choice, considered.datacenter.names
+    told = int(choice.counts[TOLD])
+    if told == 1:  # taken unscored
+        return [Row(names[considered.node], 0.0, {})]
+    total, raw, normal = choice.total.tolist(), choice.raw.tolist(), choice.normal.tolist()
+    components = [component.policy.name for component in considered.mix.components]
     return [
-        Row(
-            explanation.datacenter.names[n],
-            float(total[n]),
-            {
-                name: (float(explanation.raw[c, n]), float(explanation.normalised[c, n]))
-                for c, name in enumerate(components)
-            },
-        )
-        for n in nodes
+        Row(names[n], total[i], {name: (raw[c][i], normal[c][i]) for c, name in enumerate(components)})
+        for i, n in enumerate(choice.best.tolist()[:told])
     ]
 
 
-def refusals(explanation: Explanation) -> dict[str, int]:
-    """How many of the offered nodes do not fit, by reason."""
-    counts = np.bincount(explanation.verdict[explanation.offered], minlength=len(VERDICT_WORDS))
-    return {VERDICT_WORDS[code]: int(counts[code]) for code in range(1, len(VERDICT_WORDS)) if counts[code]}
-
-
-def nearest_nodes(task: TaskClass, live: Live, explanation: Explanation) -> list[Lack]:
+def nearest_nodes(task: TaskClass, live: Live, considered: Considered) -> list[Lack]:
     """The offered nodes that come nearest to fitting, with what each is short of."""
     engine = live.fresh()
     if engine is None:
@@ -142,7 +123,7 @@ def nearest_nodes(task: TaskClass, live: Live, explanation: Explanation) -> list
     # How far away: kinds of things that are short first, then by how much of what is asked for.
     short = (cpu > 0).astype(float) + (memory > 0) + (gpu > 0) + 2 * model
     part = cpu / max(1, task.cpu_milli) + memory / max(1, task.memory_mib) + gpu / max(1, task.num_gpu * task.gpu_milli)
-    distance = np.where(explanation.offered, short + part / 4, np.inf)
+    distance = np.where(considered.choice.offered, short + part / 4, np.inf)
     found = []
     for n in np.argsort(distance, kind="stable")[:SHOWN].tolist():
         if not np.isfinite(distance[n]):

@@ -9,13 +9,22 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wattpack.engine.arrivals import Engine
-from wattpack.engine.explain import Explanation, explain
-from wattpack.engine.live import arrive_one, place_many, place_one, release_one
+from wattpack.engine.live import (
+    GPUS,
+    Choice,
+    arrive_one,
+    consider,
+    new_choice,
+    place_many,
+    place_one,
+    release_one,
+)
 from wattpack.engine.state import CPU_POWER, FRAGMENTATION, GPU_POWER, MICRO
 from wattpack.kube.translate import NodeFacts, PodFacts
 from wattpack.model.nodes import Datacenter
@@ -24,7 +33,7 @@ from wattpack.model.power import GPU_MILLI, PowerProfile
 from wattpack.model.target import Target
 from wattpack.model.tasks import TaskClass, Workload
 
-Offered = Iterable[str] | NDArray[np.bool_] | None  # nodes by name, or bool[nodes]; None: all
+Offered = Iterable[str] | NDArray[np.int64] | None  # nodes by name or by number; None: all
 SPARE_CLASSES = 256  # classes of pods that may appear before the engine is built anew (4 ms at 1,213 nodes)
 
 
@@ -39,6 +48,16 @@ class Placed:
     task: TaskClass  # what it takes: less than the pod asks for where its GPUs are not there
     since_s: float = 0.0  # when it was promised
     bound: bool = False  # the Binding has been made, by us
+
+
+class Considered(NamedTuple):
+    """A decision: the node's number (-1: fits nowhere), its GPUs as a bit set, and why."""
+
+    datacenter: Datacenter
+    mix: Mix
+    node: int
+    gpus: int
+    choice: Choice
 
 
 class Live:
@@ -58,6 +77,7 @@ class Live:
         self.learnt_from = 0  # pods the target was learnt from
         self.stale = True
         self.engine: Engine | None = None
+        self.choice: Choice | None = None  # of this engine
         self.index: dict[str, int] = {}
         self.class_index: dict[TaskClass, int] = {}
 
@@ -104,32 +124,33 @@ class Live:
 
     # ---- decisions
 
-    def ask(self, pod: PodFacts, offered: Offered = None) -> Explanation | None:
+    def ask(self, pod: PodFacts, offered: Offered = None) -> Considered | None:
         """A pod has come: tell the policy, once, and decide."""
         self.fresh()
         self.learn(pod)
         return self.decide(pod.task, offered)
 
-    def decide(self, task: TaskClass, offered: Offered = None) -> Explanation | None:
+    def decide(self, task: TaskClass, offered: Offered = None) -> Considered | None:
         """The engine's decision among the nodes offered (None: all), with its reasons; None: there is no node at all.
 
-        Nothing changes but the generator of policies that draw.
+        Nothing changes but the generator of policies that draw. The next decision overwrites the arrays of this one.
         """
-        engine = self.fresh()
-        if engine is None:
+        if self.fresh() is None:
             return None
         k = self.class_of(task)
-        engine = self.fresh() or engine  # a class too many builds it anew
+        engine = self.fresh()  # a class too many has built it anew
+        assert engine is not None
+        if offered is None:
+            numbers = np.arange(len(self.index), dtype=np.int64)
+        elif isinstance(offered, np.ndarray):
+            numbers = offered
+        else:
+            numbers = np.array(self.numbers(offered)[0], dtype=np.int64)
+        if self.choice is None:
+            self.choice = new_choice(engine)
         luck = self.rng.random(2)
-        if offered is not None and not isinstance(offered, np.ndarray):
-            offered = self.mask(self.numbers(offered)[0])
-        return explain(engine, k, luck, offered)
-
-    def mask(self, numbers: list[int]) -> NDArray[np.bool_]:
-        """bool[nodes]: the nodes of these numbers."""
-        mask = np.zeros(len(self.index), dtype=np.bool_)
-        mask[numbers] = True
-        return mask
+        node = int(consider(engine.state, engine.plan, engine.scores, k, luck, numbers, self.choice))
+        return Considered(engine.datacenter, engine.mix, node, int(self.choice.counts[GPUS]), self.choice)
 
     def numbers(self, names: Iterable[str]) -> tuple[list[int], list[str]]:
         """Numbers of the nodes named, in the order of the names, and the names that are not known."""
@@ -211,6 +232,7 @@ class Live:
     def build(self) -> None:
         """An engine for the nodes known, with every pod that takes room in its place."""
         self.stale = False
+        self.choice = None
         names = sorted(self.nodes)
         if self.order == "seeded":
             names = [names[i] for i in np.random.default_rng(self.seed).permutation(len(names))]

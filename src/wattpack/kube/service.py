@@ -9,14 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from wattpack.engine.explain import Explanation
 from wattpack.kube.binding import Binder
 from wattpack.kube.client import Client
 from wattpack.kube.config import Config
 from wattpack.kube.decision import Decision, new_decision
 from wattpack.kube.events import Events
 from wattpack.kube.lease import Lease
-from wattpack.kube.live import Offered
+from wattpack.kube.live import Considered, Offered
 from wattpack.kube.metrics import Metrics
 from wattpack.kube.objects import NODE, POD, Node, Pod, Unreadable
 from wattpack.kube.questions import explain_now, now_text, state_of
@@ -109,13 +108,13 @@ class Service:
         # sent anywhere else, it could end up beside the pod that got its room.
         if held is not None and (held.seen or (held.bound and held.node in self.view.live.nodes)):
             return answer_for(args, [name for name in names if name == held.node])
-        explanation = self.decide(pod, names)
-        if explanation is None or explanation.node < 0:
-            return self.refusal(explanation, names)
+        considered = self.decide(pod, names)
+        if considered is None or considered.node < 0:
+            return self.refusal(considered, names)
         if self.config.mode == "choose":
-            return answer_for(args, [explanation.datacenter.names[explanation.node]])
-        every = explanation.datacenter.names
-        return answer_for(args, [every[n] for n in np.flatnonzero(explanation.takes_part).tolist()])
+            return answer_for(args, [considered.datacenter.names[considered.node]])
+        every, choice = considered.datacenter.names, considered.choice
+        return answer_for(args, [every[n] for n in np.flatnonzero(choice.offered & (choice.verdict == 0)).tolist()])
 
     async def prioritize(self, args: ExtenderArgs) -> bytes:
         """10 for the chosen node, 0 to 9 for the others by how the policy sees them; as JSON."""
@@ -125,13 +124,14 @@ class Service:
         except (RefusedError, Unreadable):
             return b"[]"  # an error would be swallowed; filter and bind say it
         names = offered_names(args)
-        numbers, unknown = self.view.live.numbers(names)
-        explanation = self.decide(pod, self.view.live.mask(numbers))
-        if explanation is None:
+        known, unknown = self.view.live.numbers(names)
+        numbers = np.array(known, dtype=np.int64)
+        considered = self.decide(pod, numbers)
+        if considered is None:
             return Ranking.answer_unknown(names)
-        if self.ranking.names is not explanation.datacenter.names:
-            self.ranking = Ranking(explanation.datacenter.names)
-        return self.ranking.answer(explanation, numbers, unknown)
+        if self.ranking.names is not considered.datacenter.names:
+            self.ranking = Ranking(considered.datacenter.names)
+        return self.ranking.answer(considered.choice, numbers, unknown)
 
     async def bind(self, args: BindingArgs) -> BindAnswer:
         try:
@@ -140,18 +140,18 @@ class Service:
             return BindAnswer(f"wattpack: {fault}")
         return BindAnswer(await self.binder.bind(args))
 
-    def decide(self, pod: PodFacts, offered: Offered) -> Explanation | None:
+    def decide(self, pod: PodFacts, offered: Offered) -> Considered | None:
         """The engine's decision; the room is promised at once, for the scheduler goes on before it binds."""
         live = self.view.live
         live.give_back(pod.uid)
-        explanation = live.ask(pod, offered)
-        if explanation is None:
+        considered = live.ask(pod, offered)
+        if considered is None:
             self.metrics.count("wattpack_decisions_total", policy=self.config.policy, outcome="failed")
             return None
-        decision = new_decision(pod, explanation, live, now_text())
-        if explanation.node >= 0:
+        decision = new_decision(pod, considered, live, now_text())
+        if considered.node >= 0:
             before = live.power_w(), live.fragmentation_gpus()
-            live.promise(pod, decision.node, explanation.gpus, time.monotonic())
+            live.promise(pod, decision.node, considered.gpus, time.monotonic())
             decision.watts = live.power_w() - before[0]
             decision.fragmentation_gpus = live.fragmentation_gpus() - before[1]
             self.metrics.count("wattpack_decisions_total", policy=self.config.policy, outcome="placed")
@@ -161,17 +161,17 @@ class Service:
                 self.metrics.count("wattpack_filter_reasons_total", count, reason=reason)
             self.events.add(decision)
         self.keep(decision)
-        return explanation
+        return considered
 
-    def refusal(self, explanation: Explanation | None, names: list[str]) -> FilterAnswer:
+    def refusal(self, considered: Considered | None, names: list[str]) -> FilterAnswer:
         """Every node with its reason. Unresolvable: evicting other pods through the scheduler would not know GPUs."""
-        if explanation is None:
+        if considered is None:
             return FilterAnswer(
                 node_names=[], failed_and_unresolvable_nodes=dict.fromkeys(names, "wattpack: no node known")
             )
         index = self.view.live.index
         words = {
-            name: VERDICT_WORDS[int(explanation.verdict[index[name]])]
+            name: VERDICT_WORDS[int(considered.choice.verdict[index[name]])]
             if name in index
             else self.view.unreadable_nodes.get(name, "not known to wattpack yet")
             for name in names
