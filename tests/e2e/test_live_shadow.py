@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from e2e.api import wait_until
@@ -35,5 +37,7 @@ def test_shadow_mode_binds_nothing_and_tells_how_it_differs_from_the_scheduler_i
     assert table["cluster_under_policy_w"] == table["cluster_w"] - table["estimated_saving_w"]
     by_policy = sum(count for name, count in service.metrics().items() if "wattpack_binds_total" in name)
     assert by_policy == 0
+    assert service.end() == 0
+    assert re.search(rf"pods placed since start +│ {PODS}\b", service.log)
     nodes = {pod["spec"]["nodeName"] for pod in cluster.admin.list("/api/v1/namespaces/default/pods")}
     assert len(nodes) > 10

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -16,6 +16,8 @@ from wattpack.jit import say_if_compiling
 if TYPE_CHECKING:
     from wattpack.kube.config import Config
     from wattpack.kube.service import Service
+
+SHOWN = 20  # pods that the table of shadow mode names
 
 
 def serve_command(
@@ -78,7 +80,10 @@ def serve_command(
     say_if_compiling()
     compile_ahead(settings)
 
+    running: list[Service] = []
+
     def started(service: Service, port: int) -> None:
+        running.append(service)
         print(
             f"wattpack: serving on {settings.server.host}:{port}, policy {settings.policy}, mode {settings.mode}, "
             f"cluster {access.server}",
@@ -88,6 +93,8 @@ def serve_command(
 
     with new_runner() as runner:
         runner.run(serve(settings, Options(config, laid_over), access, started))
+    if running and running[0].shadow is not None:
+        print_shadow(running[0].shadow.table())
 
 
 def new_runner() -> asyncio.Runner:
@@ -116,6 +123,30 @@ def compile_ahead(settings: Config) -> None:
         live.stale = True
         live.power_w()
     live.drop_pod("uid")
+
+
+def print_shadow(table: dict[str, Any]) -> None:
+    """How often and how the policy differs, at the end of shadow mode: totals, then the latest pods it differs on."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    console = Console()
+    if not console.is_terminal:
+        console = Console(width=160)
+    totals = Table(show_edge=False, show_header=False)
+    for name, value in table.items():
+        if name != "pods":
+            totals.add_row(name.replace("_", " "), f"{value:.4g}" if isinstance(value, float) else str(value))
+    console.print(totals)
+    differing = [row for row in table["pods"] if row["agreement"] != "same"][-SHOWN:]
+    if differing:
+        pods = Table(show_edge=False)
+        for column in differing[0]:
+            pods.add_column(column.replace("_", " "))
+        for row in differing:
+            pods.add_row(*(Text(str(value)) for value in row.values()))
+        console.print(pods)
 
 
 def print_check(settings: Config, file: Path | None) -> None:

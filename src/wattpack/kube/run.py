@@ -30,6 +30,7 @@ from wattpack.kube.watch import number
 log = logging.getLogger("wattpack")
 CONFIG_EVERY_S = 2.0  # look at the configuration file
 TIDY_EVERY_S = 5.0
+SHADOW_EVERY_S = 60.0
 MEASURE_EVERY_S, MEASURE_AGAIN_S = 30.0, 5.0  # measured power: as a rule, and while there is none
 KEEP_ALIVE_S = 75.0
 
@@ -66,6 +67,7 @@ async def serve(config: Config, options: Options, access: Access, started: Calla
                 "tidy": run_tidy(service),
                 "config": run_config(service, options, reload),
                 "measured": run_measured(service),
+                "shadow": run_shadow(service),
             }.items()
         ]
         # Few objects come and go in cycles here; a collection in the middle of a decision took 4 ms (measured).
@@ -121,6 +123,17 @@ async def run_tidy(service: Service) -> None:
     while True:
         await asyncio.sleep(TIDY_EVERY_S)
         service.tidy()
+
+
+async def run_shadow(service: Service) -> None:
+    """Tell how the shadow stands, when it has seen something new."""
+    told = 0
+    while True:
+        await asyncio.sleep(SHADOW_EVERY_S)
+        shadow = service.shadow
+        if shadow is not None and (seen := shadow.same + shadow.other + shadow.nowhere) != told:
+            told = seen
+            log.info("%s", shadow.words())
 
 
 async def run_measured(service: Service) -> None:

@@ -88,6 +88,16 @@ class Shadow:
             }
         )
 
+    def words(self) -> str:
+        """The table in a line, for the log."""
+        told = self.table()
+        return (
+            f"shadow: {told['pods_placed_since_start']} pods placed since the start, {told['same_node']} on the node of the "
+            f"policy, {told['other_node']} on another, {told['policy_has_no_room']} where it has no room; cluster "
+            f"{told['cluster_w']:.0f} W, under {told['policy']} {told['cluster_under_policy_w']:.0f} W "
+            f"({100 * told['estimated_saving']:+.1f} % saved)"
+        )
+
     def table(self) -> dict[str, Any]:
         """What an operator wants to know before switching on."""
         pods = self.same + self.other + self.nowhere
