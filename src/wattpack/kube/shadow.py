@@ -91,11 +91,12 @@ class Shadow:
     def words(self) -> str:
         """The table in a line, for the log."""
         told = self.table()
+        counts = [told[name] for name in ("pods_placed_since_start", "same_node", "other_node", "policy_has_no_room")]
         return (
-            f"shadow: {told['pods_placed_since_start']} pods placed since the start, {told['same_node']} on the node of the "
-            f"policy, {told['other_node']} on another, {told['policy_has_no_room']} where it has no room; cluster "
-            f"{told['cluster_w']:.0f} W, under {told['policy']} {told['cluster_under_policy_w']:.0f} W "
-            f"({100 * told['estimated_saving']:+.1f} % saved)"
+            "shadow: {} pods placed since the start, {} on the policy's node, {} on another, {} where it has no room; "
+            "cluster {:.0f} W, under {} {:.0f} W ({:+.1f} % saved)"
+        ).format(
+            *counts, told["cluster_w"], told["policy"], told["cluster_under_policy_w"], 100 * told["estimated_saving"]
         )
 
     def table(self) -> dict[str, Any]:
