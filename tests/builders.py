@@ -103,7 +103,9 @@ def without_scores(engine: Engine) -> Engine:
 
 def with_ring(engine: Engine, length: int) -> Engine:
     """The same engine, remembering only the latest `length` changes of nodes. Before its first decision."""
-    engine.state = engine.state._replace(changed=engine.state.changed[:length].copy())
+    state = engine.state
+    engine.state = state._replace(changed=state.changed[:length].copy(), touched=state.touched[:, :length].copy())
+    engine.scores = new_scores(engine.state, engine.plan)
     return engine
 
 

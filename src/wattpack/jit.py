@@ -92,6 +92,11 @@ def inner(function: F) -> F:
     return _compiled(function, no_cpython_wrapper=True, no_cfunc_wrapper=True, forceinline=True)
 
 
+def inner_kernel(function: F) -> F:
+    """An inner step that Python may call too."""
+    return _compiled(function, forceinline=True)
+
+
 def addresses(functions: Sequence[Callable[..., Any]], result: type | None, example: tuple[Any, ...]) -> Any:
     """Compiled functions as an array of addresses, for arguments of the types of `example`; `result`: int or None.
 

@@ -102,7 +102,7 @@ def test_f_is_the_expectation_over_m() -> None:
 
 def after(engine: Engine, task: Task, gpu: int = 0) -> float:
     node, world = engine.state.nodes[0], engine.state.world
-    tally(node, world.sizes)
+    tally(node, world)
     return float(fragmentation_after(node, engine.state.tasks[class_of(engine, task)], gpu, world))
 
 
@@ -143,7 +143,7 @@ def test_f_after_a_placement_is_f_once_it_is_made(case: Case) -> None:
             if reference.filter_reason(plain, task) is None:
                 for gpus in reference.choices(plain, task):
                     node, record = engine.state.nodes[n], engine.state.tasks[class_of(engine, task)]
-                    tally(node, world.sizes)
+                    tally(node, world)
                     expected = fragmentation_after(node, record, gpus[0] if gpus else 0, world)
                     reference.place(plain, task, gpus)
                     assert expected == reference.fragmentation(plain, target)  # to the last bit

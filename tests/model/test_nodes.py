@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from builders import make_datacenter, make_node
+from wattpack.engine.columns import CLASS, COLUMN
 from wattpack.engine.plan import PART
-from wattpack.engine.scores import ASKED
-from wattpack.engine.state import CHANGE
+from wattpack.engine.scores import ASKED, FAILURES
 from wattpack.errors import UserError
 from wattpack.model.nodes import MAX_GPUS, NODE
 from wattpack.model.target import TARGET
@@ -77,5 +77,7 @@ def test_17_gpus_is_an_error() -> None:
 
 def test_no_field_is_hidden_by_an_attribute_of_numpys_records() -> None:
     """With the compiler off a field `size` would be read as 1: there `record.size` is the number of elements."""
-    fields = {name for record in (NODE, TASK, TARGET, PART, ASKED, CHANGE) for name in record.names or ()}
+    fields = {
+        name for record in (NODE, TASK, TARGET, PART, ASKED, FAILURES, CLASS, COLUMN) for name in record.names or ()
+    }
     assert {name for name in fields if hasattr(np.record, name)} == set()

@@ -6,11 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from wattpack.engine.decide import NOWHERE, decide, failure_reason, pick
+from wattpack.engine.columns import new_columns
+from wattpack.engine.decide import NOWHERE, decide, pick
+from wattpack.engine.failures import failure_reason
 from wattpack.engine.plan import Plan, new_plan
 from wattpack.engine.record import Run
 from wattpack.engine.scores import Scores, new_scores
-from wattpack.engine.state import COLUMNS, FAILED, State, arrive, new_state, place
+from wattpack.engine.state import COLUMNS, FAILED, State, arrive, filter_all, new_state, place
 from wattpack.errors import RunError
 from wattpack.jit import kernel
 from wattpack.model.nodes import Datacenter
@@ -36,7 +38,7 @@ def run_arrivals(
         node[i] = n
         if n == NOWHERE:
             state.totals[FAILED] += 1
-            reason[i] = failure_reason(scores, k)
+            reason[i] = failure_reason(state, scores, k)
         else:
             picked = pick(state, plan, scores, k, n, luck[i, 1])
             gpus[i] = picked
@@ -64,7 +66,8 @@ class Engine:
         self.datacenter, self.classes, self.mix, self.profile, self.spare = datacenter, classes, mix, profile, spare
         self.plan = new_plan(mix, datacenter, target, profile, world)
         blank = TaskClass(0, 0, 0, 0)
-        self.state = new_state(datacenter, classes + (blank,) * spare, world, self.plan, profile)
+        self.sharing = len(classes) if self.plan.amounts_only else 0
+        self.state = new_state(datacenter, classes + (blank,) * spare, world, self.plan, profile, self.sharing)
         self.scores = new_scores(self.state, self.plan)
 
     def add_class(self, task: TaskClass) -> int:
@@ -74,6 +77,9 @@ class Engine:
             raise RunError(f"no spare class left beside {len(self.classes)}")
         k = len(self.classes)
         self.state.tasks[k] = task_records([task], self.datacenter, self.profile.default_cpu)[0]
+        # The first look at the class is still to come, so no scores are wrong; the bits of the others stay as they are.
+        self.state = self.state._replace(columns=new_columns(self.state.tasks, self.state.nodes, self.sharing))
+        filter_all(self.state)
         self.classes, self.spare = (*self.classes, task), self.spare - 1
         return k
 

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from wattpack.engine.buckets import choose_bucket, normalised
+from wattpack.engine.columns import fits_class
 from wattpack.engine.plan import Plan
-from wattpack.engine.scores import Scores, filter_and_score, score_component
+from wattpack.engine.scores import Scores, filter_and_score, scatter, scattered, score_component
 from wattpack.engine.state import State
 from wattpack.jit import call_for_none, inner, step
-from wattpack.model.fit import NO_CPU, VERDICTS
 from wattpack.model.nodes import MAX_GPUS
 from wattpack.model.policy import Normalise, Pick
 from wattpack.model.power import GPU_MILLI
@@ -27,14 +27,21 @@ PICK_OWN = int(Pick.OWN)
 PICK_TIGHTEST = int(Pick.TIGHTEST)
 
 
-@step
+@inner
 def decide(state: State, plan: Plan, scores: Scores, k: int, luck: float) -> int:
     """The node for a task of class `k`, or NOWHERE. `luck` in [0, 1) is used by policies that draw."""
-    filter_and_score(state, plan, scores, k)
-    asked = scores.asked[k]
-    if plan.bucketed and asked.overflow == 0 and asked.feasible > 1:
-        return choose_bucket(plan.parts, scores, k)
-    return scan(state, plan, scores, k, scores.bucket[k], asked.feasible, luck)
+    task = state.columns.of[k]
+    asked = scores.asked[task.column]
+    filter_and_score(state, plan, scores, task.column)
+    if not scattered(plan, asked):
+        return choose_bucket(plan.parts, scores, task.column, task.bit)
+    if state.columns.all[task.column].classes == 1:
+        return scan(state, plan, scores, k, scores.bucket[task.column], asked.feasible, luck)
+    feasible = 0
+    for n in range(len(scores.mask)):
+        scores.mask[n] = 0 if fits_class(state, k, n) else -1
+        feasible += scores.mask[n] >= 0
+    return scan(state, plan, scores, k, scores.mask, feasible, luck)
 
 
 @step
@@ -43,11 +50,13 @@ def decide_among(state: State, plan: Plan, scores: Scores, k: int, luck: float, 
 
     Leaves in `scores.mask` which nodes took part (>= 0), in `scores.taking_part[0]` how many.
     """
-    filter_and_score(state, plan, scores, k)
-    bucket = scores.bucket[k]
+    column = state.columns.of[k].column
+    filter_and_score(state, plan, scores, column)
+    if not scattered(plan, scores.asked[column]):
+        scatter(scores, column)
     feasible = 0
-    for n in range(len(bucket)):
-        scores.mask[n] = bucket[n] if offered[n] else -1
+    for n in range(len(scores.mask)):
+        scores.mask[n] = 0 if offered[n] and fits_class(state, k, n) else -1
         feasible += scores.mask[n] >= 0
     scores.taking_part[0] = feasible
     return scan(state, plan, scores, k, scores.mask, feasible, luck)
@@ -84,7 +93,7 @@ def component_scores(state: State, plan: Plan, scores: Scores, k: int, c: int) -
     params = plan.params[part.params_at : part.params_end]
     memory = state.memory[part.memory_at : part.memory_end]
     call_for_none(plan.weigh[c], (state.tasks[k], state.world, params, memory, prices))
-    price_terms(prices, scores.terms[k, part.terms_at : part.terms_end], raw)
+    price_terms(prices, scores.terms[state.columns.of[k].column, part.terms_at : part.terms_end], raw)
 
 
 @step
@@ -199,7 +208,7 @@ def choose_priced(bucket: Any, total: Any) -> int:
     return n
 
 
-@step
+@inner
 def pick(state: State, plan: Plan, scores: Scores, k: int, n: int, luck: float) -> int:
     """Step 6: the GPUs of node `n` for a task of class `k`, as a bit set."""
     node = state.nodes[n]
@@ -253,19 +262,3 @@ def drawn_gpu(node: Any, gpu_milli: int, luck: float) -> int:
                 return 1 << g
             drawn -= 1
     return 0
-
-
-@step
-def failure_reason(scores: Scores, k: int) -> int:
-    """Why a task of class `k` fits nowhere: of the nodes that have the GPUs for it, what most of them lack.
-
-    Where no node has them, the last condition that any node reached (GPU, CPU model, GPU model).
-    """
-    refused = scores.asked[k].refused
-    reason = NO_CPU
-    for verdict in range(NO_CPU, len(VERDICTS)):
-        if refused[verdict] > refused[reason]:
-            reason = verdict
-    while refused[reason] == 0 and reason > 1:
-        reason -= 1
-    return reason

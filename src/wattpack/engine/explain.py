@@ -14,26 +14,39 @@ from wattpack.engine.plan import Plan
 from wattpack.engine.scores import Scores
 from wattpack.engine.state import State
 from wattpack.jit import kernel
+from wattpack.model.fit import fits
 from wattpack.model.nodes import Datacenter
 from wattpack.model.policy import Mix
 
 
 @kernel
 def explain_decision(
-    state: State, plan: Plan, scores: Scores, k: int, luck: Any, offered: Any, raw: Any, normal: Any, priced: Any
+    state: State,
+    plan: Plan,
+    scores: Scores,
+    k: int,
+    luck: Any,
+    offered: Any,
+    verdict: Any,
+    raw: Any,
+    normal: Any,
+    priced: Any,
 ) -> int:
     """Decide for class `k` among the offered nodes (bool[nodes]). Returns the node, changes nothing.
 
-    Filled: raw and normal, float64[components, nodes]; priced, float64[terms, nodes], each term times its price.
+    Filled: verdict, int64[nodes]; raw and normal, float64[components, nodes]; priced, float64[terms, nodes], each term
+    times its price.
     """
     chosen = decide_among(state, plan, scores, k, luck[0], offered)
+    for n in range(len(state.nodes)):
+        verdict[n] = fits(state.nodes[n], state.tasks[k])
     for c in range(len(plan.parts)):
         component_scores(state, plan, scores, k, c)
         for n in range(len(state.nodes)):
             raw[c, n] = scores.raw[n]
         for t in range(plan.parts[c].terms_at, plan.parts[c].terms_end):
             for n in range(len(state.nodes)):
-                priced[t, n] = scores.one[t] * scores.terms[k, t, n]
+                priced[t, n] = scores.one[t] * scores.terms[state.columns.of[k].column, t, n]
         normalise(plan.parts[c].normalise, scores.mask, scores.raw, scores.taking_part[0], luck[0])
         for n in range(len(state.nodes)):
             normal[c, n] = scores.raw[n]
@@ -77,11 +90,12 @@ def explain(engine: Engine, k: int, luck: NDArray[np.float64], offered: NDArray[
     components, nodes = len(engine.mix.components), len(engine.datacenter)
     offered = np.ones(nodes, dtype=np.bool_) if offered is None else offered
     raw, normal = np.full((components, nodes), np.nan), np.full((components, nodes), np.nan)
+    verdict = np.zeros(nodes, dtype=np.int64)
     priced = np.full((int(engine.plan.parts.terms_end[-1]), nodes), np.nan)
-    chosen = int(explain_decision(engine.state, engine.plan, engine.scores, k, luck, offered, raw, normal, priced))
+    chosen = int(
+        explain_decision(engine.state, engine.plan, engine.scores, k, luck, offered, verdict, raw, normal, priced)
+    )
     gpus = int(explain_pick(engine.state, engine.plan, engine.scores, k, chosen, luck)) if chosen != NOWHERE else 0
-    bucket = engine.scores.bucket[k].astype(np.int64)
-    verdict = np.where(bucket >= 0, 0, -bucket)
     for values in (raw, normal, priced):
         values[:, (verdict > 0) | ~offered] = np.nan
     weights = np.array([[component.weight] for component in engine.mix.components])

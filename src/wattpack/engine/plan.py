@@ -42,11 +42,13 @@ class Plan(NamedTuple):
     picker: int  # the component whose GPU picker is used
     remembers: bool  # whether any component keeps a memory
     bucketed: bool  # whether nodes of equal scores are interchangeable but for their order: see buckets.py
+    amounts_only: bool  # whether classes that differ only in memory and models have equal scores: see columns.py
 
 
 def new_plan(mix: Mix, datacenter: Datacenter, target: Target, profile: PowerProfile, world: World) -> Plan:
     """Compile the policies of `mix` (from the disk cache where they are known) and work out their parameters."""
     policies = [component.policy for component in mix.components]
+    bucketed = all(policy.terms == 1 and policy.normalise != Normalise.DRAW for policy in policies)
     params = [np.asarray(policy.prepare(datacenter, target, profile), dtype=np.float64) for policy in policies]
     parts = np.zeros(len(policies), dtype=PART).view(np.recarray)
     parts.weight = [component.weight for component in mix.components]
@@ -69,7 +71,8 @@ def new_plan(mix: Mix, datacenter: Datacenter, target: Target, profile: PowerPro
         params=np.concatenate([*params, np.zeros(1)]),
         picker=mix.picker,
         remembers=any(policy.memory_size > 0 for policy in policies),
-        bucketed=all(policy.terms == 1 and policy.normalise != Normalise.DRAW for policy in policies),
+        bucketed=bucketed,
+        amounts_only=bucketed and all(policy.amounts_only for policy in policies),
     )
 
 

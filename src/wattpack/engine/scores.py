@@ -1,7 +1,7 @@
-"""What filter and score said of each (class, node) pair, kept until the node changes.
+"""What score said of each (column of classes, node) pair, kept until the node changes.
 
-A node's verdict and scores for a class of tasks depend on that node alone, so when a task of the class arrives only
-the nodes that changed since the class was last asked for are looked at again (the ring `State.changed` names them).
+A node's scores for a class of tasks depend on that node alone, so when a task arrives only the nodes are looked at that
+changed since its column was last asked for, and of these only those that fitted or fit (`State.touched` says which).
 """
 
 from __future__ import annotations
@@ -14,16 +14,26 @@ from numpy.typing import NDArray
 from wattpack.engine.buckets import BLOCK, BUCKETS, find_bucket, join, leave
 from wattpack.engine.plan import Plan
 from wattpack.engine.state import CHANGES, State
-from wattpack.jit import call_for_int, inner
-from wattpack.model.fit import FITS, VERDICTS, fits
+from wattpack.jit import call_for_int, inner, step
+from wattpack.model.fit import VERDICTS
 
-# One class of tasks.
+REFUSED = -1  # in the place of a bucket: fits no class of the column
+
+# One column.
 ASKED = np.dtype(
     [
         ("seen", np.int64),  # number of the last change taken in, -1: never asked for
         ("buckets", np.int64),  # buckets in use, empty ones between them included
         ("overflow", np.int64),  # 1: too many distinct scores for buckets
-        ("feasible", np.int64),  # nodes that fit
+        ("feasible", np.int64),  # nodes that fit a class of the column
+    ],
+    align=True,
+)
+
+# One class of which a task has failed.
+FAILURES = np.dtype(
+    [
+        ("seen", np.int64),  # number of the last change counted, -1: none has failed
         ("refused", np.int64, (len(VERDICTS),)),  # nodes by verdict
     ],
     align=True,
@@ -31,37 +41,48 @@ ASKED = np.dtype(
 
 
 class Scores(NamedTuple):
-    """Tables by class and node, and scratch that one decision fills and reads."""
+    """Tables by column and node, and scratch that one decision fills and reads. A State has one Scores at a time."""
 
-    asked: Any  # ASKED records, one a class
-    bucket: NDArray[np.int16]  # [classes, nodes] bucket of a node that fits (>= 0), or minus its verdict
-    terms: NDArray[np.float64]  # [classes, terms, nodes] meaningless where the node does not fit
-    key: NDArray[np.float64]  # [classes, BUCKETS, terms] the scores of a bucket's nodes
-    size: NDArray[np.int32]  # [classes, BUCKETS] nodes in a bucket
-    first: NDArray[np.int32]  # [classes, BUCKETS] no node of the bucket stands before this block
-    members: NDArray[np.uint8]  # [classes, BUCKETS, blocks] nodes of the bucket in each block of BLOCK nodes
+    asked: Any  # ASKED records, one a column
+    bucket: NDArray[np.int16]  # [columns, nodes] bucket of a node that fits a class of the column (>= 0), or REFUSED
+    terms: NDArray[np.float64]  # [columns, terms, nodes] scores where there are no buckets (`scatter`)
+    key: NDArray[np.float64]  # [columns, BUCKETS, terms] the scores of a bucket's nodes
+    fit: NDArray[np.int64]  # [columns, BUCKETS] the classes that fit a bucket's nodes
+    size: NDArray[np.int32]  # [columns, BUCKETS] nodes in a bucket
+    first: NDArray[np.int32]  # [columns, BUCKETS] no node of the bucket stands before this block
+    members: NDArray[np.uint8]  # [columns, BUCKETS, blocks] nodes of the bucket in each block of BLOCK nodes
+    failures: Any  # FAILURES records, one a class
+    verdict: NDArray[np.int8]  # [classes, nodes] as counted in `failures`
     like: NDArray[np.int64]  # [types] scratch: an empty node of the type that has been scored
+    hits: NDArray[np.int64]  # [ring + 1] scratch: places in the ring of changes
+    open: NDArray[np.int64]  # [BUCKETS] scratch: buckets that a decision chooses from
     raw: NDArray[np.float64]  # [nodes] scratch
     total: NDArray[np.float64]  # [nodes, or BUCKETS if more] scratch
-    mask: NDArray[np.int16]  # [nodes] scratch: `bucket` of one class, -1 where a node is not offered
+    mask: NDArray[np.int16]  # [nodes] scratch: >= 0 for nodes that fit a class and are offered, -1 for others
     taking_part: NDArray[np.int64]  # [1] scratch: nodes with mask >= 0
     one: NDArray[np.float64]  # [terms] scratch: terms of one node, prices of one decision
 
 
 def new_scores(state: State, plan: Plan) -> Scores:
-    classes, nodes, terms = len(state.tasks), len(state.nodes), int(plan.parts.terms_end[-1])
-    buckets = BUCKETS if plan.bucketed else 1
-    asked = np.zeros(classes, dtype=ASKED).view(np.recarray)
-    asked.seen = -1
+    classes, columns, nodes = len(state.tasks), len(state.columns.all), len(state.nodes)
+    terms, buckets = int(plan.parts.terms_end[-1]), BUCKETS if plan.bucketed else 1
+    asked = np.zeros(columns, dtype=ASKED).view(np.recarray)
+    failures = np.zeros(classes, dtype=FAILURES).view(np.recarray)
+    asked.seen = failures.seen = -1
     return Scores(
         asked=asked,
-        bucket=np.zeros((classes, nodes), dtype=np.int16),
-        terms=np.zeros((classes, terms, nodes)),
-        key=np.zeros((classes, buckets, terms)),
-        size=np.zeros((classes, buckets), dtype=np.int32),
-        first=np.zeros((classes, buckets), dtype=np.int32),
-        members=np.zeros((classes, buckets, nodes // BLOCK + 1), dtype=np.uint8),
+        bucket=np.zeros((columns, nodes), dtype=np.int16),
+        terms=np.zeros((columns, terms, nodes)),
+        key=np.zeros((columns, buckets, terms)),
+        fit=np.zeros((columns, buckets), dtype=np.int64),
+        size=np.zeros((columns, buckets), dtype=np.int32),
+        first=np.zeros((columns, buckets), dtype=np.int32),
+        members=np.zeros((columns, buckets, nodes // BLOCK + 1), dtype=np.uint8),
+        failures=failures,
+        verdict=np.zeros((classes, nodes), dtype=np.int8),
         like=np.zeros(int(state.nodes.type.max()) + 1, dtype=np.int64),
+        hits=np.zeros(len(state.changed) + 1, dtype=np.int64),
+        open=np.zeros(BUCKETS, dtype=np.int64),
         raw=np.zeros(nodes),
         total=np.zeros(max(nodes, BUCKETS)),
         mask=np.zeros(nodes, dtype=np.int16),
@@ -71,64 +92,99 @@ def new_scores(state: State, plan: Plan) -> Scores:
 
 
 @inner
-def filter_and_score(state: State, plan: Plan, scores: Scores, k: int) -> None:
-    """Steps 1 and 2: bring class `k` up to date."""
-    asked = scores.asked[k]
-    task = state.tasks[k]
-    seen = asked.seen
-    first_time = seen < 0
-    # Every node, where the class is new or the ring has forgotten some of the changes.
-    everything = first_time or state.totals[CHANGES] - seen > len(state.changed)
-    candidates = len(state.nodes) if everything else state.totals[CHANGES] - seen
-    if first_time:
+def filter_and_score(state: State, plan: Plan, scores: Scores, c: int) -> None:
+    """Steps 1 and 2: bring column `c` up to date."""
+    column, asked = state.columns.all[c], scores.asked[c]
+    seen, now, ring = asked.seen, state.totals[CHANGES], len(state.changed)
+    if seen < 0:
         for t in range(len(scores.like)):
             scores.like[t] = -1
-    for i in range(candidates):
-        if everything:
-            n = i
-            if not first_time and state.nodes[n].changed_at <= seen:
-                continue
-            bucket = -fits(state.nodes[n], task)
-        else:
-            change = state.changed[(seen + i) % len(state.changed)]
-            n = change.node
-            if n < 0:  # it changes again further on
-                continue
-            bucket = -fits(change, task)
-        if bucket == -FITS:
-            bucket = score_node(state, plan, scores, k, n, first_time)
-        if first_time:
-            scores.bucket[k, n] = bucket
-            join(scores, k, n)
-        elif bucket != scores.bucket[k, n]:
-            leave(scores, k, n)
-            scores.bucket[k, n] = bucket
-            join(scores, k, n)
-    asked.seen = state.totals[CHANGES]
+    if seen < 0 or now - seen > ring:  # the column is new, or the ring has forgotten some of the changes
+        for n in range(len(state.nodes)):
+            if state.nodes[n].changed_at > seen:
+                look_at_node(state, plan, scores, c, n)
+    else:
+        touched = state.touched[column.word]
+        start = seen % ring
+        hits = find_touched(touched, column.mask, start, min(start + now - seen, ring), scores.hits, 0)
+        hits = find_touched(touched, column.mask, 0, start + now - seen - ring, scores.hits, hits)
+        for i in range(hits):
+            look_at_node(state, plan, scores, c, state.changed[scores.hits[i]])
+    asked.seen = now
 
 
 @inner
-def score_node(state: State, plan: Plan, scores: Scores, k: int, n: int, first_time: bool) -> int:
-    """Score node `n`, which fits class `k`, into `scores.terms`. Returns its bucket.
+def find_touched(touched: Any, mask: int, start: int, end: int, hits: Any, found: int) -> int:
+    """Append the places from `start` to `end` with a bit of `mask` to `hits`, which has `found`; returns how many.
 
-    The first time a class is asked for, empty nodes of one type share one score: the others copy it.
+    Written always and counted only where it is one: one in ten is, at random, and guessing wrong costs more.
     """
-    node = state.nodes[n]
-    share = first_time and node.tasks == 0
+    for at in range(start, end):
+        hits[found] = at
+        found += touched[at] & mask != 0
+    return found
+
+
+@inner
+def look_at_node(state: State, plan: Plan, scores: Scores, c: int, n: int) -> None:
+    """Put node `n` into the bucket of column `c` that it belongs to now."""
+    first_time = scores.asked[c].seen < 0
+    column = state.columns.all[c]
+    fitting = state.fit[n, column.word] & column.mask
+    state.held[n, column.word] = (state.held[n, column.word] & ~column.mask) | fitting
+    bucket = REFUSED
+    if fitting != 0:
+        bucket = score_node(state, plan, scores, c, n, fitting)
+    if first_time:
+        scores.bucket[c, n] = bucket
+        join(scores, c, n)
+    elif bucket != scores.bucket[c, n]:
+        leave(scores, c, n)
+        scores.bucket[c, n] = bucket
+        join(scores, c, n)
+
+
+@inner
+def score_node(state: State, plan: Plan, scores: Scores, c: int, n: int, fitting: int) -> int:
+    """Score node `n`, which fits the classes `fitting` of column `c`. Returns its bucket.
+
+    The first time a column is asked for, empty nodes of one type share one score: the others copy it.
+    """
+    node, asked = state.nodes[n], scores.asked[c]
+    share = asked.seen < 0 and node.tasks == 0
     like = scores.like[node.type] if share else -1
     if like >= 0:
-        for t in range(len(scores.one)):
-            scores.terms[k, t, n] = scores.terms[k, t, like]
-        return int(scores.bucket[k, like])
-    for c in range(len(plan.parts)):
-        score_component(state, plan, c, node, state.tasks[k], scores.one)
-    for t in range(len(scores.one)):
-        scores.terms[k, t, n] = scores.one[t]
+        if scattered(plan, asked):
+            for t in range(len(scores.one)):
+                scores.terms[c, t, n] = scores.terms[c, t, like]
+        return int(scores.bucket[c, like])
+    for part in range(len(plan.parts)):
+        score_component(state, plan, part, node, state.tasks[state.columns.all[c].like], scores.one)
     if share:
         scores.like[node.type] = n
-    if not plan.bucketed:
-        return 0
-    return find_bucket(scores, k, -1 if first_time else scores.bucket[k, n])
+    bucket = 0
+    if plan.bucketed and asked.overflow == 0:
+        bucket = find_bucket(scores, c, fitting, -1 if asked.seen < 0 else scores.bucket[c, n])
+        if asked.overflow == 1:
+            scatter(scores, c)
+    if scattered(plan, asked):
+        for t in range(len(scores.one)):
+            scores.terms[c, t, n] = scores.one[t]
+    return bucket
+
+
+@inner
+def scattered(plan: Plan, asked: Any) -> bool:
+    """Whether `scores.terms` is kept. Where there are buckets it would only repeat their keys, at 8 bytes a node."""
+    return not plan.bucketed or asked.overflow == 1
+
+
+@step
+def scatter(scores: Scores, c: int) -> None:
+    """Fill `scores.terms` of column `c` from the keys of its buckets."""
+    for t in range(len(scores.one)):
+        for n in range(len(scores.raw)):
+            scores.terms[c, t, n] = scores.key[c, max(scores.bucket[c, n], 0), t]
 
 
 @inner

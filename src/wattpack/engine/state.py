@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from wattpack.engine.columns import Columns, fitting_classes, new_columns, steps_reached
 from wattpack.engine.plan import Plan
-from wattpack.jit import call_for_none, inner, kernel, step
+from wattpack.jit import call_for_none, inner, kernel
 from wattpack.model.fragmentation import node_sums
 from wattpack.model.nodes import MAX_GPUS, Datacenter
 from wattpack.model.policy import AFTER_CHANGE, ARRIVAL, BEFORE_CHANGE, DEPARTURE, World
@@ -28,23 +29,6 @@ CHANGES = COLUMNS  # one more in `State.totals`: number of changes of nodes so f
 MICRO = 1_000_000
 
 
-# A change of a node: what the filter reads of it afterwards, under the names it has in NODE. Most changed nodes do not
-# fit a given class and are dealt with from these records, read in a row, without a look at the node itself.
-CHANGE = np.dtype(
-    [
-        ("node", np.int64),  # -1: it has changed again since
-        ("cpu_left", np.int64),
-        ("memory_left", np.int64),
-        ("gpu_most", np.int32),
-        ("gpu_free", np.int16),
-        ("tasks", np.int16),
-        ("model", np.int16),
-        ("cpu_model", np.int16),
-    ],
-    align=True,
-)
-
-
 class State(NamedTuple):
     """Everything that changes during a run. Arrays only, so that kernels change it in place."""
 
@@ -53,22 +37,38 @@ class State(NamedTuple):
     world: World
     totals: NDArray[np.int64]  # [COLUMNS + 1]
     memory: NDArray[np.float64]  # the policies' memory, one slice a component
-    changed: Any  # CHANGE records, a ring: change c at c % len
+    columns: Columns
+    fit: NDArray[np.int64]  # [nodes, words] the classes that fit a node now
+    held: NDArray[np.int64]  # [nodes, words] the classes whose scores hold the node as one that fits: kept by scores.py
+    # Two rings of the latest changes of nodes: change c at c % len.
+    changed: NDArray[np.int32]  # the node, -1: it has changed again since
+    touched: NDArray[np.int64]  # [words, ring] the classes that it matters to: whose scores hold it, or that fit now
 
 
 def new_state(
-    datacenter: Datacenter, classes: tuple[TaskClass, ...], world: World, plan: Plan, profile: PowerProfile
+    datacenter: Datacenter,
+    classes: tuple[TaskClass, ...],
+    world: World,
+    plan: Plan,
+    profile: PowerProfile,
+    sharing: int,
 ) -> State:
-    """The empty datacenter."""
+    """The empty datacenter. Of the classes, the first `sharing` may share a column."""
+    nodes, tasks = datacenter.records(profile), task_records(classes, datacenter, profile.default_cpu)
+    columns, ring = new_columns(tasks, nodes, sharing), max(1024, 4 * len(nodes))
     state = State(
-        nodes=datacenter.records(profile),
-        tasks=task_records(classes, datacenter, profile.default_cpu),
+        nodes=nodes,
+        tasks=tasks,
         world=world,
         totals=np.zeros(COLUMNS + 1, dtype=np.int64),
         memory=np.zeros(max(1, int(plan.parts.memory_end[-1]))),
-        changed=np.zeros(max(1024, 4 * len(datacenter)), dtype=CHANGE).view(np.recarray),
+        columns=columns,
+        fit=np.zeros((len(nodes), columns.by_type.shape[1]), dtype=np.int64),
+        held=np.zeros((len(nodes), columns.by_type.shape[1]), dtype=np.int64),
+        changed=np.zeros(ring, dtype=np.int32),
+        touched=np.zeros((columns.by_type.shape[1], ring), dtype=np.int64),
     )
-    settle_all(state, plan, np.full(int(state.nodes.type.max()) + 1, -1, dtype=np.int64))
+    settle_all(state, plan, np.full(int(nodes.type.max()) + 1, -1, dtype=np.int64))
     return state
 
 
@@ -81,8 +81,11 @@ def settle_all(state: State, plan: Plan, first_of_type: Any) -> None:
         if first < 0:
             first_of_type[node.type] = n
             settle(node, state.world)
+            filter_node(state, n)
         else:
             like = state.nodes[first]
+            for w in range(state.fit.shape[1]):
+                state.fit[n, w] = state.fit[first, w]
             node.cpu_power_mw = like.cpu_power_mw
             node.gpu_power_mw = like.gpu_power_mw
             node.fragmentation = like.fragmentation
@@ -113,7 +116,7 @@ def count(totals: Any, node: Any, sign: int) -> None:
         totals[FRAGMENTATION + reason] += sign * node.fragmentation_micro[reason]
 
 
-@step
+@inner
 def remember(state: State, plan: Plan, event: int, node: Any, task: Any) -> None:
     """Tell every component that keeps a memory."""
     for c in range(len(plan.parts)):
@@ -124,7 +127,7 @@ def remember(state: State, plan: Plan, event: int, node: Any, task: Any) -> None
             call_for_none(plan.remember[c], (event, node, task, state.world, params, memory))
 
 
-@step
+@inner
 def change(state: State, plan: Plan, k: int, n: int, gpus: int, sign: int) -> None:
     """Take (1) the resources of class `k` from node `n`, or give them back (-1). `gpus`: bit g for GPU g."""
     node = state.nodes[n]
@@ -156,26 +159,45 @@ def change(state: State, plan: Plan, k: int, n: int, gpus: int, sign: int) -> No
 
 
 @inner
+def filter_node(state: State, n: int) -> None:
+    """Recompute which classes fit the node."""
+    node = state.nodes[n]
+    cpu = steps_reached(state.columns.cpu_steps, node.cpu_left)
+    memory = steps_reached(state.columns.memory_steps, node.memory_left)
+    for w in range(state.fit.shape[1]):
+        state.fit[n, w] = fitting_classes(state.columns, node, w, cpu, memory)
+
+
+@kernel
+def filter_all(state: State) -> None:
+    """Recompute which classes fit each node: the classes are no longer what they were."""
+    for n in range(len(state.nodes)):
+        filter_node(state, n)
+
+
+@inner
 def log_change(state: State, n: int) -> None:
-    """Write the node into the ring of changes and strike out its change before, if that is still there."""
+    """Write the change into the rings and strike out the node's change before, if that is still there.
+
+    Most classes neither hold the node as one that fits nor find that it does: they need not look at it.
+    """
+    filter_node(state, n)
     node = state.nodes[n]
     number, ring = state.totals[CHANGES], len(state.changed)
-    if node.changed_at > 0 and node.changed_at - 1 + ring > number:
-        state.changed[(node.changed_at - 1) % ring].node = -1
-    entry = state.changed[number % ring]
-    entry.node = n
-    entry.cpu_left = node.cpu_left
-    entry.memory_left = node.memory_left
-    entry.gpu_most = node.gpu_most
-    entry.gpu_free = node.gpu_free
-    entry.tasks = node.tasks
-    entry.model = node.model
-    entry.cpu_model = node.cpu_model
+    new, old = number % ring, (node.changed_at - 1) % ring
+    struck = node.changed_at > 0 and node.changed_at - 1 + ring > number
+    if struck:
+        state.changed[old] = -1
+    for w in range(state.fit.shape[1]):
+        if struck:
+            state.touched[w, old] = 0
+        state.touched[w, new] = state.held[n, w] | state.fit[n, w]
+    state.changed[new] = n
     state.totals[CHANGES] = number + 1
     node.changed_at = number + 1
 
 
-@step
+@inner
 def arrive(state: State, plan: Plan, k: int) -> None:
     """A task of class `k` has come; whether it is placed is not known yet."""
     state.totals[REQUESTED] += state.tasks[k].gpu_request
@@ -183,13 +205,13 @@ def arrive(state: State, plan: Plan, k: int) -> None:
         remember(state, plan, ARRIVAL, state.nodes[0], state.tasks[k])
 
 
-@step
+@inner
 def place(state: State, plan: Plan, k: int, n: int, gpus: int) -> None:
     """Put a task of class `k` on node `n` and the GPUs of the bit set `gpus`."""
     change(state, plan, k, n, gpus, 1)
 
 
-@step
+@inner
 def release(state: State, plan: Plan, k: int, n: int, gpus: int) -> None:
     """Take a task of class `k` off node `n` again: every integer is what it was before `place`."""
     change(state, plan, k, n, gpus, -1)

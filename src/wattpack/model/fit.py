@@ -37,7 +37,7 @@ def allows(models: int, model: int) -> bool:
 
 @kernel
 def fits(node: Any, task: Any) -> int:
-    """`FITS`, or the first of Cond. 5, 4, 3, 1, 2 and the task limit that fails. `node`: a NODE or CHANGE record."""
+    """`FITS`, or the first of Cond. 5, 4, 3, 1, 2 and the task limit that fails. `node`: a NODE record."""
     if not allows(task.gpu_models, node.model):
         return NO_MODEL
     if not allows(task.cpu_models, node.cpu_model):

@@ -34,7 +34,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wattpack.jit import kernel
-from wattpack.model.fragmentation import SIZE, SIZE_ROWS
+from wattpack.model.fragmentation import adds_table
 from wattpack.model.nodes import Datacenter
 from wattpack.model.power import PowerProfile, draw_table_mw
 from wattpack.model.target import Target
@@ -69,15 +69,17 @@ class World(NamedTuple):
 
     target: Any  # TARGET records: M
     gpu_draw_mw: NDArray[np.int64]  # [models, 1001] milliwatts by milli-GPU in use
-    sizes: NDArray[np.int64]  # [SIZE_ROWS, distinct gpu_milli of M]; all rows but the first are scratch
+    adds: NDArray[np.int32]  # [1001, distinct gpu_milli of M, padded] see model/fragmentation.py
+    cpu_most: int  # the largest cpu_milli of M
+    tally: NDArray[np.int32]  # [2, distinct gpu_milli of M, padded] scratch of model/fragmentation.py
 
 
 def new_world(datacenter: Datacenter, target: Target, profile: PowerProfile) -> World:
     """A world of its own for each run: the scratch is not shared between threads."""
-    distinct = target.sizes()
-    sizes = np.zeros((SIZE_ROWS, len(distinct)), dtype=np.int64)
-    sizes[SIZE] = distinct
-    return World(target.records(datacenter.models), draw_table_mw(datacenter.models, profile), sizes)
+    adds = adds_table(target.sizes())
+    scratch = np.zeros((2, adds.shape[1]), dtype=np.int32)
+    cpu_most = max((task.cpu_milli for task in target.classes), default=0)
+    return World(target.records(datacenter.models), draw_table_mw(datacenter.models, profile), adds, cpu_most, scratch)
 
 
 def no_params(datacenter: Datacenter, target: Target, profile: PowerProfile) -> NDArray[np.float64]:
@@ -110,6 +112,9 @@ class Policy:
     memory_size: int = 0
     prepare: Callable[[Datacenter, Target, PowerProfile], NDArray[np.float64]] = no_params
     term_names: tuple[str, ...] = ("score",)
+    # Whether `score` reads neither memory nor models of a task (that a node fits is the filter's business): classes
+    # that differ only in these then share their scores.
+    amounts_only: bool = False
 
 
 class Component(NamedTuple):

@@ -22,4 +22,6 @@ def score(node: Any, task: Any, world: Any, params: Any, memory: Any, terms: Any
     return ANY_GPU
 
 
-BESTFIT = Policy("bestfit", "least CPU and GPU left", score, normalise=Normalise.MIN_MAX_0, pick=Pick.TIGHTEST)
+BESTFIT = Policy(
+    "bestfit", "least CPU and GPU left", score, normalise=Normalise.MIN_MAX_0, pick=Pick.TIGHTEST, amounts_only=True
+)

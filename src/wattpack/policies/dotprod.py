@@ -22,4 +22,4 @@ def score(node: Any, task: Any, world: Any, params: Any, memory: Any, terms: Any
     return ANY_GPU
 
 
-DOTPROD = Policy("dotprod", "smallest dot product of free and requested", score, pick=Pick.TIGHTEST)
+DOTPROD = Policy("dotprod", "smallest dot product of free and requested", score, pick=Pick.TIGHTEST, amounts_only=True)

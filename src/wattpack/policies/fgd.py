@@ -11,19 +11,22 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from wattpack.jit import kernel
+from wattpack.jit import inner_kernel, kernel
 from wattpack.model.fragmentation import fragmentation_after, tally
 from wattpack.model.policy import ANY_GPU, Policy
 
 
-@kernel
+@inner_kernel
 def gradient_score(before: float, after: float) -> int:
     return int(1 / (1 + math.exp(-((before - after) / 1000))) * 100)
 
 
 @kernel
 def score(node: Any, task: Any, world: Any, params: Any, memory: Any, terms: Any) -> int:
-    tally(node, world.sizes)
+    if task.num_gpu == 0 and node.cpu_left - task.cpu_milli >= world.cpu_most:
+        terms[0] = gradient_score(0.0, 0.0)  # F stays what it is: every class of M still finds the CPU it asks for
+        return ANY_GPU
+    tally(node, world)
     if task.kind != 0:
         terms[0] = gradient_score(node.fragmentation, fragmentation_after(node, task, 0, world))
         return ANY_GPU
@@ -49,4 +52,4 @@ def score(node: Any, task: Any, world: Any, params: Any, memory: Any, terms: Any
     return best_gpu
 
 
-FGD = Policy("fgd", "least rise of expected GPU fragmentation (the baseline)", score)
+FGD = Policy("fgd", "least rise of expected GPU fragmentation (the baseline)", score, amounts_only=True)

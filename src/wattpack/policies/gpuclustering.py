@@ -32,4 +32,6 @@ def score(node: Any, task: Any, world: Any, params: Any, memory: Any, terms: Any
     return ANY_GPU
 
 
-GPUCLUSTERING = Policy("gpuclustering", "nodes with tasks of the same GPU kind", score, pick=Pick.TIGHTEST)
+GPUCLUSTERING = Policy(
+    "gpuclustering", "nodes with tasks of the same GPU kind", score, pick=Pick.TIGHTEST, amounts_only=True
+)

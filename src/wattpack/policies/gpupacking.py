@@ -37,4 +37,4 @@ def score(node: Any, task: Any, world: Any, params: Any, memory: Any, terms: Any
     return ANY_GPU
 
 
-GPUPACKING = Policy("gpupacking", "GPUs in use first, idle nodes last", score, pick=Pick.TIGHTEST)
+GPUPACKING = Policy("gpupacking", "GPUs in use first, idle nodes last", score, pick=Pick.TIGHTEST, amounts_only=True)

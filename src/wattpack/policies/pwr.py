@@ -39,4 +39,4 @@ def score(node: Any, task: Any, world: Any, params: Any, memory: Any, terms: Any
     return best_gpu
 
 
-PWR = Policy("pwr", "least rise of power", score, normalise=Normalise.MIN_MAX_100)
+PWR = Policy("pwr", "least rise of power", score, normalise=Normalise.MIN_MAX_100, amounts_only=True)
