@@ -62,6 +62,24 @@ def test_the_same_command_again_runs_nothing_and_gives_the_same_bytes(tmp_path: 
     assert {file.name: file.stat().st_mtime_ns for file in (out / "runs").iterdir()} == times
 
 
+def test_with_windows_every_policy_is_shown_with_and_without(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    words = ("--datacenter", write_nodes(tmp_path), "--trace", write_tasks(tmp_path), "--seeds", "2", "--policy", "pwr")
+    compare(out, *words, "--batch", "3", "--no-bound")
+    assert {row["policy"] for row in rows(out)} == {"fgd", "pwr", "fgd batch 3", "pwr batch 3"}
+    assert "pwr batch 3" in capsys.readouterr().out
+
+
+def test_a_window_of_no_tasks_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        compare(tmp_path / "out", "--batch", "0")
+    assert ended.value.code == 2
+    assert "batch 0, expected 1 (no windows) to 256 tasks" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
 def test_two_folders_from_the_same_seeds_hold_the_same_bytes(tmp_path: Path) -> None:
     words = (
         "--datacenter",

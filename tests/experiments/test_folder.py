@@ -111,6 +111,25 @@ def test_several_profiles_and_loads_stay_apart(tmp_path: Path) -> None:
     assert {row.split('"')[1] for row in rows[1:]} == set(names)
 
 
+def test_a_policy_with_windows_is_a_curve_of_its_own_beside_the_same_baseline(tmp_path: Path) -> None:
+    folder, scenarios, outcome = run_experiment(small_experiment(("fgd", "pwr"), seeds=2, batches=(1, 3)), tmp_path)
+    assert outcome.done == len(scenarios) == 8
+    results = folder.read(scenarios)
+    assert list(results) == [("tasks", policy) for policy in ("fgd", "pwr", "fgd batch 3", "pwr batch 3")]
+    assert ResultsFolder(tmp_path).read_stored().keys() == results.keys()
+    summarise(folder, scenarios)
+    rows = [row.split(",") for row in (tmp_path / "summary.csv").read_text().splitlines()[1:]]
+    assert all(row[6] != "" for row in rows if row[1] == "pwr batch 3" and row[3] != "")  # a saving against plain fgd
+
+
+def test_a_folder_of_a_version_without_windows_is_read(tmp_path: Path) -> None:
+    folder, scenarios, _ = run_experiment(small_experiment(), tmp_path)
+    told = tmp_path / "experiment.json"
+    told.write_text(told.read_text().replace(', "batch": 1}', "}"))
+    assert '"batch": 1}' not in told.read_text()
+    assert ResultsFolder(tmp_path).read_stored().keys() == folder.read(scenarios).keys()
+
+
 def test_what_a_folder_says_is_enough_to_read_it(tmp_path: Path) -> None:
     folder, scenarios, _ = run_experiment(small_experiment(), tmp_path)
     expected = folder.read(scenarios)

@@ -90,6 +90,7 @@ def test_the_folder_says_what_was_run_with_what_and_on_what(tmp_path: Path) -> N
             "profile": ["paper", "linear"],
             "up_to": [1.3],
             "trace": ["tasks"],
+            "batch": [1],
             "policy": ["fgd", "pwr:0.1+fgd:0.9", "random"],
         }
     ]

@@ -106,11 +106,12 @@ def test_all_problems_are_told_at_once_with_their_places(tmp_path: Path) -> None
         seeds = [1, 1, -1, true, 0.5]
         profile = "cubic"
         up_to = [0.5, 2, "all"]
+        batch = [1, 0, 2.5]
         """,
     )
     for expected in (
         "name: 3, expected a text",
-        "polices: unknown key, expected name, experiment, datacenter, trace, policy, seeds, profile, up_to",
+        "polices: unknown key, expected name, experiment, datacenter, trace, policy, seeds, profile, up_to, batch",
         "datacenter: an empty list",
         "trace[2]: ",
         "defualt': no trace of this name and no such file; known: default,",
@@ -127,6 +128,8 @@ def test_all_problems_are_told_at_once_with_their_places(tmp_path: Path) -> None
         "profile: unknown profile 'cubic', expected paper, linear, concave",
         "up_to[2]: 2, expected a load above 0 and at most 1.3",
         "up_to[3]: 'all', expected a load",
+        "batch[2]: 0, expected 1 (no windows) to 256 tasks",
+        "batch[3]: 2.5, expected a number of tasks",
     ):
         assert expected in told
     assert told.count("known policies:") == 1  # the list of names is told once

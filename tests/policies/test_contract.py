@@ -16,6 +16,7 @@ from builders import arrive, decide, explained, make_engine, make_node, make_tas
 from churn import Churn, Placed, churns
 from reference import Gpus, Node, Task
 from wattpack.engine.arrivals import Engine
+from wattpack.engine.explain import Explanation
 from wattpack.jit import kernel
 from wattpack.model.nodes import Datacenter
 from wattpack.model.policy import AFTER_CHANGE, ARRIVAL, BEFORE_CHANGE, DEPARTURE, Normalise, Policy
@@ -236,6 +237,46 @@ def test_a_real_valued_score_can_be_normalised() -> None:
     task = make_task(cpu=1)
     engine = engine_of(Policy("real", "", real_valued, normalise=Normalise.MIN_MAX_100), task)
     assert explained(engine, task).normalised.tolist() == [[0, 100]]
+
+
+@kernel
+def two_terms(node: Any, task: Any, world: Any, params: Any, memory: Any, terms: Any) -> int:
+    terms[0] = node.cpu_left / 1000
+    terms[1] = node.gpus
+    return -1
+
+
+@kernel
+def fixed_prices(task: Any, world: Any, params: Any, memory: Any, prices: Any) -> None:
+    prices[0], prices[1] = 40.0, 3.0
+
+
+def test_the_first_of_several_terms_can_be_treated_over_the_feasible_nodes() -> None:
+    """96, 64, 32 and 8 vCPU; the last node does not fit, so 32 to 96 are 0 to 100; 96 - 40 is the limit of "within".
+
+    FIRST_TERM_100: 40 * (100, 50, 0) + 3 * GPUs. FIRST_TERM_WITHIN: of 96 and 64 the one with more GPUs; 32 is 24 too
+    far. In a mix the result is weighted as it is.
+    """
+    task = make_task(cpu=16)
+    nodes = [make_node(gpus=1, cpu=96), make_node(gpus=2, cpu=64), make_node(gpus=8, cpu=32), make_node(gpus=8, cpu=8)]
+
+    def seen(how: Normalise, mix: str) -> Explanation:
+        policy = Policy("two", "", two_terms, how, terms=2, weigh=fixed_prices, term_names=("cpu", "gpu"))
+        return explained(make_engine(nodes, [task], mix, policy), task)
+
+    hundred, within = seen(Normalise.FIRST_TERM_100, "two"), seen(Normalise.FIRST_TERM_WITHIN, "two")
+    assert hundred.raw[0, :3].tolist() == [4003, 2006, 24]
+    assert hundred.priced[:, :3].tolist() == [[4000, 2000, 0], [3, 6, 24]]
+    assert hundred.node == 0
+    far = -(2**24) * (1 + 96 - 40 - 32)
+    assert within.raw[0, :3].tolist() == [3, 6, far + 24]
+    assert within.priced[:, :3].tolist() == [[0, 0, far], [3, 6, 24]]
+    assert within.node == 1
+    for how, alone in ((Normalise.FIRST_TERM_100, hundred), (Normalise.FIRST_TERM_WITHIN, within)):
+        mixed = seen(how, "two:2+bestfit:1")
+        assert mixed.raw[0, :3].tolist() == mixed.normalised[0, :3].tolist() == alone.raw[0, :3].tolist()
+        assert mixed.weighted[0, :3].tolist() == (2000 * alone.raw[0, :3]).tolist()
+        assert math.isnan(mixed.raw[0, 3])
 
 
 def test_a_wish_for_a_gpu_that_does_not_fit_is_not_granted() -> None:

@@ -29,6 +29,7 @@ def compare_command(
     seeds: int = DEFAULT_SEEDS,
     steady: str | None = None,
     bound: Annotated[bool | None, Parameter(negative="--no-bound")] = None,
+    batch: int = 1,
     out: Path = Path("wattpack-results"),
     on: str = "local",
     workers: int | None = None,
@@ -53,6 +54,8 @@ def compare_command(
     bound
         The bound too: the least power that any policy could reach at the most service (5 to 11 s for a built-in trace).
         It is left out of itself for traces with very many classes; --bound insists, --no-bound leaves it out.
+    batch
+        Run each policy also with windows: so many tasks are held and placed together.
     out
         Folder for summary.csv, report.html, figures and the finished runs.
     on
@@ -76,6 +79,7 @@ def compare_command(
             workers,
             on,
             plugin or [],
+            batch,
         )
     if bound is not False:
         comparison = bounded(comparison, datacenter, out, bound is True)

@@ -31,7 +31,7 @@ def run_command(
     Parameters
     ----------
     experiment
-        TOML or JSON file whose lists are axes: policy, trace, datacenter, seeds, profile, up_to.
+        TOML or JSON file whose lists are axes: policy, trace, datacenter, seeds, profile, up_to, batch.
     out
         Folder for the results.
     on

@@ -23,6 +23,10 @@ NOWHERE = -1
 
 NONE = int(Normalise.NONE)
 DRAW = int(Normalise.DRAW)
+MIN_MAX_100 = int(Normalise.MIN_MAX_100)
+FIRST_TERM_100 = int(Normalise.FIRST_TERM_100)
+FIRST_TERM_WITHIN = int(Normalise.FIRST_TERM_WITHIN)
+OUTSIDE = 2.0**24  # taken from the score of a node that is not within: more than any sum of watts
 PICK_OWN = int(Pick.OWN)
 PICK_TIGHTEST = int(Pick.TIGHTEST)
 
@@ -69,8 +73,9 @@ def scan(state: State, plan: Plan, scores: Scores, k: int, mask: Any, feasible: 
         return NOWHERE
     if feasible == 1:  # taken unscored
         return first_feasible(mask)
-    if len(plan.parts) == 1 and plan.parts[0].normalise == NONE:
-        component_scores(state, plan, scores, k, 0)
+    how = plan.parts[0].normalise
+    if len(plan.parts) == 1 and (how == NONE or how >= FIRST_TERM_100):
+        component_scores(state, plan, scores, k, 0, mask)
         return choose_priced(mask, scores.raw)
     combine(state, plan, scores, k, mask, feasible, luck)
     return choose(mask, scores.total)
@@ -85,15 +90,43 @@ def first_feasible(bucket: Any) -> int:
 
 
 @step
-def component_scores(state: State, plan: Plan, scores: Scores, k: int, c: int) -> None:
-    """Raw scores of component `c` for class `k` into `scores.raw`; of infeasible nodes they mean nothing."""
+def component_scores(state: State, plan: Plan, scores: Scores, k: int, c: int, mask: Any) -> None:
+    """Raw scores of component `c` for class `k` into `scores.raw`; where mask[n] < 0 they mean nothing."""
     part = plan.parts[c]
     raw = scores.raw
     prices = scores.one[part.terms_at : part.terms_end]
     params = plan.params[part.params_at : part.params_end]
     memory = state.memory[part.memory_at : part.memory_end]
     call_for_none(plan.weigh[c], (state.tasks[k], state.world, params, memory, prices))
-    price_terms(prices, scores.terms[state.columns.of[k].column, part.terms_at : part.terms_end], raw)
+    terms = scores.terms[state.columns.of[k].column, part.terms_at : part.terms_end]
+    if part.normalise < FIRST_TERM_100:
+        price_terms(prices, terms, raw)
+        return
+    treat_first_term(part.normalise, prices[0], terms[0], mask, raw)
+    for t in range(1, len(prices)):
+        for n in range(len(raw)):
+            raw[n] += prices[t] * terms[t, n]
+
+
+@step
+def treat_first_term(how: int, price: float, term: Any, mask: Any, out: Any) -> None:
+    """What the first term adds to the score, over the nodes with mask[n] >= 0, for the kinds FIRST_TERM_...
+
+    FIRST_TERM_WITHIN: 0 for nodes within `price` of the largest; others fall below all of those.
+    """
+    low, high = np.inf, -np.inf
+    for n in range(len(mask)):
+        if mask[n] >= 0:
+            low = min(low, term[n])
+            high = max(high, term[n])
+    for n in range(len(mask)):
+        out[n] = 0.0
+        if mask[n] < 0:
+            continue
+        if how == FIRST_TERM_100:
+            out[n] = price * normalised(MIN_MAX_100, term[n], low, high)
+        elif term[n] < high - price:
+            out[n] = -OUTSIDE * (1.0 + (high - price - term[n]))
 
 
 @step
@@ -130,7 +163,7 @@ def combine(state: State, plan: Plan, scores: Scores, k: int, mask: Any, feasibl
     for n in range(len(mask)):
         scores.total[n] = 0.0
     for c in range(len(plan.parts)):
-        component_scores(state, plan, scores, k, c)
+        component_scores(state, plan, scores, k, c, mask)
         normalise(plan.parts[c].normalise, mask, scores.raw, feasible, luck)
         for n in range(len(mask)):
             if mask[n] >= 0:

@@ -9,7 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wattpack.engine.arrivals import Engine
-from wattpack.engine.decide import NOWHERE, component_scores, decide_among, normalise, pick
+from wattpack.engine.decide import (
+    FIRST_TERM_100,
+    NOWHERE,
+    component_scores,
+    decide_among,
+    normalise,
+    pick,
+    treat_first_term,
+)
 from wattpack.engine.plan import Plan
 from wattpack.engine.scores import Scores
 from wattpack.engine.state import State
@@ -34,20 +42,25 @@ def explain_decision(
 ) -> int:
     """Decide for class `k` among the offered nodes (bool[nodes]). Returns the node, changes nothing.
 
-    Filled: verdict, int64[nodes]; raw and normal, float64[components, nodes]; priced, float64[terms, nodes], each term
-    times its price.
+    Filled: verdict, int64[nodes]; raw and normal, float64[components, nodes]; priced, float64[terms, nodes], what each
+    term adds to `raw`.
     """
     chosen = decide_among(state, plan, scores, k, luck[0], offered)
     for n in range(len(state.nodes)):
         verdict[n] = fits(state.nodes[n], state.tasks[k])
     for c in range(len(plan.parts)):
-        component_scores(state, plan, scores, k, c)
+        part = plan.parts[c]
+        component_scores(state, plan, scores, k, c, scores.mask)
         for n in range(len(state.nodes)):
             raw[c, n] = scores.raw[n]
-        for t in range(plan.parts[c].terms_at, plan.parts[c].terms_end):
+        for t in range(part.terms_at, part.terms_end):
             for n in range(len(state.nodes)):
                 priced[t, n] = scores.one[t] * scores.terms[state.columns.of[k].column, t, n]
-        normalise(plan.parts[c].normalise, scores.mask, scores.raw, scores.taking_part[0], luck[0])
+        if part.normalise >= FIRST_TERM_100:
+            t = part.terms_at
+            first = scores.terms[state.columns.of[k].column, t]
+            treat_first_term(part.normalise, scores.one[t], first, scores.mask, priced[t])
+        normalise(part.normalise, scores.mask, scores.raw, scores.taking_part[0], luck[0])
         for n in range(len(state.nodes)):
             normal[c, n] = scores.raw[n]
     return chosen

@@ -68,7 +68,7 @@ def consider(state: State, plan: Plan, scores: Scores, k: int, luck: Any, number
     combine(state, plan, scores, k, scores.mask, fitting, luck[0])
     rank(scores.mask, scores.total, chosen, choice)
     for c in range(len(plan.parts)):
-        component_scores(state, plan, scores, k, c)
+        component_scores(state, plan, scores, k, c, scores.mask)
         for i in range(choice.counts[TOLD]):
             choice.raw[c, i] = scores.raw[choice.best[i]]
         normalise(plan.parts[c].normalise, scores.mask, scores.raw, fitting, luck[0])

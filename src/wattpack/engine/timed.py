@@ -170,16 +170,22 @@ def simulate_timed(
     run_timed(
         state, plan, scores, workload.sequence, arrival_s, duration_s, luck, measured_from, heap, node, gpus, integrals
     )
+    return steady_of(workload, node, integrals, measured_from), node, gpus
+
+
+def steady_of(
+    workload: Workload, node: NDArray[np.int32], integrals: NDArray[np.float64], measured_from: int
+) -> Steady:
+    """The means of a run: `node` by task, `integrals` as `run_timed` fills them."""
     means = integrals[:COLUMNS] / integrals[COLUMNS] if integrals[COLUMNS] > 0 else np.full(COLUMNS, np.nan)
     asked = workload.gpu_request_milli()[measured_from:]
     placed = asked[node[measured_from:] != NOWHERE].sum()
-    steady = Steady(
+    return Steady(
         eopc_w=float(means[CPU_POWER] + means[GPU_POWER]) / 1000,
         cpu_w=float(means[CPU_POWER]) / 1000,
         gpu_w=float(means[GPU_POWER]) / 1000,
         allocated_gpus=float(means[ALLOCATED]) / 1000,
         grar=float(placed / asked.sum()) if asked.sum() > 0 else 1.0,
         fragmentation_gpus=float(means[FRAGMENTATION:].sum()) / MICRO / 1000,
-        arrivals=tasks - measured_from,
+        arrivals=len(workload) - measured_from,
     )
-    return steady, node, gpus

@@ -29,6 +29,7 @@ class Block:
     seeds: tuple[int, ...] = tuple(range(FIRST_SEED, FIRST_SEED + DEFAULT_SEEDS))
     profiles: tuple[str, ...] = (PAPER.name,)
     up_to: tuple[float, ...] = (UP_TO,)
+    batches: tuple[int, ...] = (1,)  # sizes of windows
 
     def axes(self) -> dict[str, tuple[object, ...]]:
         """By the keys of the file, in the order of a product that keeps the policies of one workload together."""
@@ -38,6 +39,7 @@ class Block:
             "profile": self.profiles,
             "up_to": self.up_to,
             "trace": self.traces,
+            "batch": self.batches,
             "policy": self.policies,
         }
 
@@ -75,7 +77,10 @@ def resolve(experiment: Experiment) -> tuple[Inputs, tuple[Scenario, ...]]:
     for seed in seeds:
         for block in experiment.blocks:
             if seed in block.seeds:
-                axes = product(block.datacenters, block.profiles, block.up_to, block.traces, block.policies)
-                for datacenter, profile, up_to, trace, policy in axes:
-                    found[new_scenario(experiment.inputs, datacenter, trace, policy, seed, profile, up_to)] = None
+                axes = product(
+                    block.datacenters, block.profiles, block.up_to, block.traces, block.batches, block.policies
+                )
+                for datacenter, profile, up_to, trace, batch, policy in axes:
+                    one = new_scenario(experiment.inputs, datacenter, trace, policy, seed, profile, up_to, batch)
+                    found[one] = None
     return experiment.inputs, tuple(found)

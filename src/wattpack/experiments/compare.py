@@ -8,6 +8,7 @@ from pathlib import Path
 
 from wattpack.datasets import alibaba2023
 from wattpack.datasets.sources import load_datacenter, load_trace
+from wattpack.engine.windows import check_batch
 from wattpack.experiments.axes import DEFAULT_SEEDS as DEFAULT_SEEDS  # part of what this module offers
 from wattpack.experiments.axes import Block, Experiment, first_seeds
 from wattpack.experiments.runner import Outcome, Report, run_experiment
@@ -46,12 +47,14 @@ def compare(
     workers: int | None = None,
     on: str = "local",
     plugins: Sequence[str | Path] = (),
+    batch: int = 1,
 ) -> Comparison:
     """Run every policy on every trace with every seed, skip what is finished in `out`, write `out/summary.csv`.
 
     All inputs are read before anything is written. `report(done, all, what)` is called after each run. `on` and
-    `plugins` are those of `run_all`.
+    `plugins` are those of `run_all`. With `batch` every policy is also run with windows of so many tasks.
     """
+    check_batch(batch)
     chosen = first_seeds(seeds)
     expressions = tuple(dict.fromkeys(parse(policy).expression for policy in (BASELINE, *policies)))
     inputs = Inputs(
@@ -61,7 +64,7 @@ def compare(
     )
     # A trace without tasks has no loads to read at: its result is empty.
     filled = tuple(name for name, trace in inputs.traces.items() if len(trace) > 0)
-    block = Block(expressions, filled, (datacenter,), chosen)
+    block = Block(expressions, filled, (datacenter,), chosen, batches=tuple(dict.fromkeys((1, batch))))
     experiment = Experiment("compare", (block,), inputs)
     folder, scenarios, outcome = run_experiment(experiment, out, report, on, workers, plugins)
     results = folder.read(scenarios)

@@ -78,7 +78,8 @@ class ResultsFolder:
         """The same for the experiment that `experiment.json` describes, also one of an earlier version of wattpack."""
         names = tuple(field.name for field in fields(Scenario))
         try:
-            stored = [(row["id"], Scenario(*(row[name] for name in names))) for row in self.experiment()["scenarios"]]
+            rows = self.experiment()["scenarios"]
+            stored = [(row["id"], Scenario(**{name: row[name] for name in names if name in row})) for row in rows]
         except (KeyError, TypeError) as fault:
             raise UserError(f"{self.path / 'experiment.json'}: no {fault} in it, expected a results folder") from None
         return self._read(stored)
@@ -90,7 +91,7 @@ class ResultsFolder:
         found: dict[tuple[str, str], dict[int, Readings]] = {}
         for id_, scenario in wanted:
             if id_ in runs:
-                found.setdefault((label[scenario], scenario.policy), {})[scenario.seed] = runs[id_]
+                found.setdefault((label[scenario], scenario.label), {})[scenario.seed] = runs[id_]
         results = {}
         for (trace, policy), by_seed in found.items():
             seeds = tuple(sorted(by_seed))

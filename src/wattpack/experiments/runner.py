@@ -109,7 +109,7 @@ def _summary_parts(folder: ResultsFolder, scenarios: Sequence[Scenario]) -> Iter
     label = labels(scenarios)
     by_policy: dict[str, dict[str, list[Scenario]]] = {}
     for scenario in scenarios:
-        by_policy.setdefault(label[scenario], {}).setdefault(scenario.policy, []).append(scenario)
+        by_policy.setdefault(label[scenario], {}).setdefault(scenario.label, []).append(scenario)
     for policies in by_policy.values():
         baseline = policies.get(BASELINE, [])
         meant: list[str] = []

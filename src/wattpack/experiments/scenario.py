@@ -17,6 +17,7 @@ import numpy as np
 from wattpack.datasets.inflation import UP_TO, node_order, run_workload, seeded
 from wattpack.engine.arrivals import simulate
 from wattpack.engine.record import Run
+from wattpack.engine.windows import simulate_windows
 from wattpack.jit import source_digest
 from wattpack.model.nodes import Datacenter
 from wattpack.model.policy import Mix, Policy
@@ -47,6 +48,12 @@ class Scenario:
     datacenter_digest: str
     trace_digest: str
     policy_digest: str
+    batch: int = 1  # tasks that are held and placed together
+
+    @property
+    def label(self) -> str:
+        """What stands for the policy in curves, summaries and reports: with its window, where it has one."""
+        return self.policy if self.batch == 1 else f"{self.policy} batch {self.batch}"
 
     @cached_property
     def id(self) -> str:
@@ -56,7 +63,7 @@ class Scenario:
         return _digest(json.dumps(said, sort_keys=True).encode())
 
     def __str__(self) -> str:
-        return f"{self.trace}, {self.policy}, seed {self.seed}"
+        return f"{self.trace}, {self.label}, seed {self.seed}"
 
 
 @dataclass(frozen=True)
@@ -77,7 +84,14 @@ class Inputs:
 
 
 def new_scenario(
-    inputs: Inputs, datacenter: str, trace: str, policy: str, seed: int, profile: str = PAPER.name, up_to: float = UP_TO
+    inputs: Inputs,
+    datacenter: str,
+    trace: str,
+    policy: str,
+    seed: int,
+    profile: str = PAPER.name,
+    up_to: float = UP_TO,
+    batch: int = 1,
 ) -> Scenario:
     mix = parse(policy)
     return Scenario(
@@ -90,6 +104,7 @@ def new_scenario(
         inputs.digests["datacenter"][datacenter],
         inputs.digests["trace"][trace],
         policy_digest(mix),
+        batch,
     )
 
 
@@ -151,7 +166,10 @@ def run_scenario(scenario: Scenario, inputs: Inputs) -> Run:
         lambda: datacenter.ordered(node_order(datacenter, seeds.node_order)),
     )
     profile = inputs.profiles[scenario.profile]
-    return simulate(shuffled, workload, parse(scenario.policy), target, seeds.policy, profile)
+    mix = parse(scenario.policy)
+    if scenario.batch > 1:
+        return simulate_windows(shuffled, workload, mix, target, seeds.policy, profile, scenario.batch)
+    return simulate(shuffled, workload, mix, target, seeds.policy, profile)
 
 
 def run_seed(

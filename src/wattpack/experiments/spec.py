@@ -19,6 +19,7 @@ from typing import Any
 from wattpack.datasets import alibaba2023
 from wattpack.datasets.inflation import UP_TO
 from wattpack.datasets.sources import DATACENTERS, load_datacenter, load_trace
+from wattpack.engine.windows import MAX_BATCH
 from wattpack.errors import UserError
 from wattpack.experiments.axes import (
     DEFAULT_SEEDS,
@@ -37,7 +38,7 @@ from wattpack.model.power import PAPER, PROFILES, PowerProfile
 from wattpack.model.tasks import Workload
 from wattpack.policies.expression import parse
 
-AXES = ("datacenter", "trace", "policy", "seeds", "profile", "up_to")
+AXES = ("datacenter", "trace", "policy", "seeds", "profile", "up_to", "batch")
 
 __all__ = ["AXES", "DEFAULT_SEEDS", "Block", "Experiment", "first_seeds", "load_experiment", "load_paper", "resolve"]
 
@@ -119,6 +120,7 @@ class _Reader:
             self.seeds(table.get("seeds", DEFAULT_SEEDS), at["seeds"]),
             self.names(table.get("profile", PAPER.name), at["profile"], self.profile),
             self.loads(table.get("up_to", UP_TO), at["up_to"]),
+            self.batches(table.get("batch", 1), at["batch"]),
         )
         self.known_models(block, at["profile"])
         return block
@@ -180,6 +182,14 @@ class _Reader:
             if not 0 < load <= UP_TO:  # a NaN is not
                 self.problem(where, f"{load}, expected a load above 0 and at most {UP_TO}, where readings end")
             found.append(float(load))
+        return tuple(found)
+
+    def batches(self, value: object, place: str) -> tuple[int, ...]:
+        found = []
+        for where, batch in self.values(value, place, int, "a number of tasks"):
+            if not 1 <= batch <= MAX_BATCH:
+                self.problem(where, f"{batch}, expected 1 (no windows) to {MAX_BATCH} tasks")
+            found.append(batch)
         return tuple(found)
 
     def datacenter(self, place: str, name: str) -> None:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from wattpack.datasets.inflation import node_order, seeded
 from wattpack.engine.arrivals import Engine, draw_luck
 from wattpack.engine.timed import Steady, simulate_timed
+from wattpack.engine.timed_windows import simulate_timed_windows
 from wattpack.errors import UserError
 from wattpack.model.nodes import Datacenter
 from wattpack.model.policy import Mix
@@ -45,8 +46,12 @@ def run_steady(
     seed: int,
     profile: PowerProfile = PAPER,
     arrivals: int = ARRIVALS,
+    batch: int = 1,
 ) -> Steady:
-    """One run at offered load `load`, its second half measured. All policies of a seed see the same tasks."""
+    """One run at offered load `load`, its second half measured. All policies of a seed see the same tasks.
+
+    `batch`: tasks that are held and placed together.
+    """
     if not 0 < load <= 10:
         raise UserError(f"steady load {load:g}, expected above 0 and at most 10")
     seeds = seeded(seed)
@@ -54,4 +59,6 @@ def run_steady(
     shuffled = datacenter.ordered(node_order(datacenter, seeds.node_order))
     engine = Engine(shuffled, workload.classes, mix, Target.of(trace), profile)
     luck = draw_luck(workload, seeds.policy)
+    if batch != 1:
+        return simulate_timed_windows(engine, workload, arrival_s, duration_s, luck, arrivals // 2, batch)[0]
     return simulate_timed(engine, workload, arrival_s, duration_s, luck, arrivals // 2)[0]

@@ -80,7 +80,8 @@ def run_steady_table(
     def run(scenario: Scenario, load: float) -> None:
         datacenter, trace = inputs.datacenters[scenario.datacenter], inputs.traces[scenario.trace]
         profile = inputs.profiles[scenario.profile]
-        steady = run_steady(datacenter, trace, parse(scenario.policy), load, scenario.seed, profile, arrivals)
+        mix = parse(scenario.policy)
+        steady = run_steady(datacenter, trace, mix, load, scenario.seed, profile, arrivals, scenario.batch)
         write_text(jobs[scenario, load], json.dumps(steady._asdict()))
 
     with ThreadPoolExecutor(workers or usable_cores()) as pool:
@@ -96,7 +97,7 @@ def run_steady_table(
             raise
     found: dict[tuple[str, float, str], list[Steady]] = {}
     for (scenario, load), file in sorted(jobs.items(), key=lambda job: job[0][0].seed):
-        key = (scenario.trace, load, scenario.policy)
+        key = (scenario.trace, load, scenario.label)
         found.setdefault(key, []).append(Steady(**json.loads(file.read_text(encoding="utf-8"))))
     rows = [SteadyRow(trace, policy, load, tuple(runs)) for (trace, load, policy), runs in found.items()]
     rows.sort(key=lambda row: (list(inputs.traces).index(row.trace), row.load))

@@ -15,6 +15,7 @@ A policy whose weights depend on the whole datacenter has more terms than one an
 
     weigh(task, world, params, memory, prices)
         Fills prices[0..terms): the score of a node is then sum(prices[t] * terms[t]). It may read `memory`.
+        (`Normalise` below has two kinds that treat the first term over the feasible nodes before.)
     remember(event, node, task, world, params, memory)
         Keeps `memory` (float64[memory_size], part of the State) up to date. `event` is ARRIVAL (of a task, placed or
         not), DEPARTURE, BEFORE_CHANGE and AFTER_CHANGE (a node, around each place and release; also AFTER_CHANGE
@@ -54,6 +55,11 @@ class Normalise(IntEnum):
     MIN_MAX_100 = 1  # (s - min) * 100 // (max - min); all equal: 100
     MIN_MAX_0 = 2  # the same; all equal: 0
     DRAW = 3  # 100 for one node drawn at random, 0 for the rest
+    # For policies with several terms: the first one is treated over the feasible nodes before the prices are applied.
+    FIRST_TERM_100 = 4  # sum of prices[t] * terms[t], the first term as by MIN_MAX_100: a mix whose weights may change
+    FIRST_TERM_WITHIN = (
+        5  # nodes whose first term is within prices[0] of the largest; of them sum(prices[t] * terms[t])
+    )
 
 
 class Pick(IntEnum):

@@ -6,16 +6,24 @@ from wattpack.errors import UserError
 from wattpack.model.policy import Policy
 from wattpack.policies.bestfit import BESTFIT
 from wattpack.policies.dotprod import DOTPROD
+from wattpack.policies.epsilon import EPSILON
 from wattpack.policies.fgd import FGD
 from wattpack.policies.gpuclustering import GPUCLUSTERING
 from wattpack.policies.gpupacking import GPUPACKING
 from wattpack.policies.ocs import OCS
 from wattpack.policies.pwr import PWR
+from wattpack.policies.pwrexpected import PWREXPECTED
+from wattpack.policies.pwrfeedback import PWRFEEDBACK
+from wattpack.policies.pwrload import PWRLOAD
 from wattpack.policies.random import RANDOM
 
 # The order matters once: in a mix with equal weights the GPU picker is that of the policy that comes first here.
 REGISTRY: dict[str, Policy] = {
-    policy.name: policy for policy in (FGD, PWR, BESTFIT, DOTPROD, GPUPACKING, GPUCLUSTERING, RANDOM, OCS)
+    policy.name: policy
+    for policy in (
+        *(FGD, PWR, BESTFIT, DOTPROD, GPUPACKING, GPUCLUSTERING, RANDOM, OCS),
+        *(PWRLOAD, PWRFEEDBACK, PWREXPECTED, EPSILON),
+    )
 }
 BUILT_IN = frozenset(REGISTRY)
 

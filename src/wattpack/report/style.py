@@ -23,6 +23,10 @@ NAMES = {
     "gpuclustering": "GpuClustering",
     "random": "Random",
     "ocs": "OCS",
+    "pwrload": "PWR by load",
+    "pwrfeedback": "PWR by fragmentation",
+    "pwrexpected": "expected PWR",
+    "epsilon": "epsilon",
     "bound": "Bound",
 }
 
@@ -105,11 +109,12 @@ def parts(policy: str) -> list[tuple[str, Decimal | None]]:
 
 def label(policy: str) -> str:
     """The policy as shown to a reader: `pwr:0.1+fgd:0.9` is "PWR 0.1 + FGD 0.9". Unknown names stay as they are."""
+    policy, _, batch = policy.partition(" batch ")
     shown = []
     for name, weight in parts(policy):
         known = NAMES.get(name.lower(), name)
         shown.append(known if weight is None else f"{known} {weight.normalize():f}")
-    return " + ".join(shown)
+    return " + ".join(shown) + (f", batch {batch}" if batch else "")
 
 
 def trace_label(trace: str) -> str:

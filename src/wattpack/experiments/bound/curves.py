@@ -182,8 +182,8 @@ def baseline_w(
     rows = [{key: value for key, value in row.items() if key != "id"} for row in stored.experiment()["scenarios"]]
     same = (BASELINE, profile.name, datacenter_digest(datacenter), trace_digest(trace))
     for scenario, label in labels(Scenario(**row) for row in rows).items():
-        found = results.get((label, scenario.policy))
-        is_same = (scenario.policy, scenario.profile, scenario.datacenter_digest, scenario.trace_digest) == same
+        found = results.get((label, scenario.label))
+        is_same = (scenario.label, scenario.profile, scenario.datacenter_digest, scenario.trace_digest) == same
         if is_same and found is not None and (seed is None or seed in found.seeds):
             return found.mean("eopc_w") if seed is None else found.values["eopc_w"][found.seeds.index(seed)]
     runs = "runs" if seed is None else f"a run with seed {seed}"

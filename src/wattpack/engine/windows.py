@@ -1,0 +1,265 @@
+"""Batch windows: tasks are held until `batch` of them have come, then placed together.
+
+A window is placed in several ways, each on the real state and taken back again (`release` is the exact inverse of
+`place`); the best one is kept:
+
+    in order     as they came: what happens without windows
+    large first  most GPU first, then most vCPU
+    shuffled     in each of ORDERS random orders, the same ones for all windows of a size
+    assigned     each task to another node, such that the sum of the policy's scores is largest (linear assignment);
+                 it spreads, but it sees all tasks at once
+
+Best: most GPU placed, then fewest tasks refused, then least power with fragmentation at FRAGMENTATION_W a GPU; of
+equals the first of the list. There is no limit in seconds, which would make runs differ between machines: the number of
+ways is fixed, a window has at most MAX_BATCH tasks, and of the nodes only those are assigned that could be part of a
+best assignment.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wattpack.engine.arrivals import Engine, draw_luck, run_arrivals
+from wattpack.engine.decide import NOWHERE, combine, decide, decide_among, pick
+from wattpack.engine.failures import failure_reason
+from wattpack.engine.plan import Plan
+from wattpack.engine.record import Run
+from wattpack.engine.scores import Scores
+from wattpack.engine.state import (
+    ALLOCATED,
+    COLUMNS,
+    CPU_POWER,
+    FAILED,
+    FRAGMENTATION,
+    GPU_POWER,
+    MICRO,
+    State,
+    arrive,
+    place,
+    release,
+)
+from wattpack.errors import UserError
+from wattpack.jit import kernel
+from wattpack.model.nodes import Datacenter
+from wattpack.model.policy import Mix
+from wattpack.model.power import PAPER, PowerProfile
+from wattpack.model.target import Target
+from wattpack.model.tasks import Workload
+
+MAX_BATCH = 256
+ORDERS = 32  # with 8 half to three quarters of the gain (default, the mix, windows of 16); a run takes 2 s, not 0.05
+FRAGMENTATION_W = 200.0  # watts that a GPU which the next task cannot use is worth; the same as ocs takes for a GPU
+
+
+@kernel
+def window_scores(state: State, plan: Plan, scores: Scores, sequence: Any, luck: Any, every: Any, out: Any) -> None:
+    """The policy's scores of every node for each task: float64[tasks, nodes], -inf where it does not fit.
+
+    every: bool[nodes], all true.
+    """
+    for i in range(len(sequence)):
+        k: Any = np.int64(sequence[i])
+        decide_among(state, plan, scores, k, luck[i, 0], every)
+        combine(state, plan, scores, k, scores.mask, scores.taking_part[0], luck[i, 0])
+        for n in range(len(every)):
+            out[i, n] = scores.total[n] if scores.mask[n] >= 0 else -np.inf
+
+
+@kernel
+def take_back(
+    state: State, plan: Plan, window: Any, order: Any, node: Any, gpus: Any, totals: Any, memory: Any
+) -> None:
+    """Undo a window: release its tasks, latest first, and forget that they came."""
+    for back in range(len(order)):
+        j = len(order) - 1 - back
+        if node[j] != NOWHERE:
+            task: Any = (np.int64(window[order[j]]), np.int64(node[j]), np.int64(gpus[j]))
+            release(state, plan, task[0], task[1], task[2])
+    for column in range(COLUMNS):
+        state.totals[column] = totals[column]
+    for i in range(len(memory)):
+        state.memory[i] = memory[i]
+
+
+class Ways(NamedTuple):
+    """Ways to place a window: `order` int64[ways, tasks], its tasks in the order of the columns that are filled."""
+
+    order: NDArray[np.int64]
+    node: NDArray[np.int32]  # [ways, tasks], as in a Run
+    gpus: NDArray[np.int32]
+    reason: NDArray[np.uint8]
+    totals: NDArray[np.int64]  # [ways, COLUMNS] after the window
+    series: NDArray[np.int64]  # [tasks, COLUMNS] of the way that is kept
+
+
+def new_ways(order: NDArray[np.int64]) -> Ways:
+    ways, tasks = order.shape
+    return Ways(
+        order,
+        np.full((ways, tasks), NOWHERE, dtype=np.int32),
+        np.zeros((ways, tasks), dtype=np.int32),
+        np.zeros((ways, tasks), dtype=np.uint8),
+        np.zeros((ways, COLUMNS), dtype=np.int64),
+        np.zeros((tasks, COLUMNS), dtype=np.int64),
+    )
+
+
+@kernel
+def try_ways(
+    state: State, plan: Plan, scores: Scores, window: Any, luck: Any, wish: Any, ways: Ways, start: Any, memory: Any
+) -> None:
+    """Place the window in every way and take it back again; fills `ways`.
+
+    wish: int64[ways, tasks], nodes that hold the tasks, -1: wherever the policy likes. start, memory: totals and memory
+    before the window.
+    """
+    for way in range(len(ways.order)):
+        for j in range(len(window)):
+            i = ways.order[way, j]
+            k: Any = np.int64(window[i])
+            arrive(state, plan, k)
+            n: Any = np.int64(wish[way, j])
+            if n < 0:
+                n = decide(state, plan, scores, k, luck[i, 0])
+            ways.node[way, j] = n
+            if n == NOWHERE:
+                state.totals[FAILED] += 1
+                ways.reason[way, j] = failure_reason(state, scores, k)
+            else:
+                picked = pick(state, plan, scores, k, n, luck[i, 1])
+                ways.gpus[way, j] = picked
+                place(state, plan, k, n, picked)
+        for column in range(COLUMNS):
+            ways.totals[way, column] = state.totals[column]
+        take_back(state, plan, window, ways.order[way], ways.node[way], ways.gpus[way], start, memory)
+
+
+@kernel
+def place_again(state: State, plan: Plan, sequence: Any, node: Any, gpus: Any, series: Any) -> None:
+    """Place a window as it was tried; series int64[tasks, COLUMNS]: the totals after each task."""
+    for i in range(len(sequence)):
+        task: Any = (np.int64(sequence[i]), np.int64(node[i]), np.int64(gpus[i]))
+        arrive(state, plan, task[0])
+        if task[1] == NOWHERE:
+            state.totals[FAILED] += 1
+        else:
+            place(state, plan, task[0], task[1], task[2])
+        for column in range(COLUMNS):
+            series[i, column] = state.totals[column]
+
+
+class Placed(NamedTuple):
+    """A window as it was placed: `order` are the tasks of the window in the order of the other columns."""
+
+    order: NDArray[np.int64]
+    node: NDArray[np.int32]
+    gpus: NDArray[np.int32]
+    reason: NDArray[np.uint8]
+    series: NDArray[np.int64]
+
+
+def check_batch(batch: int) -> None:
+    if not 1 <= batch <= MAX_BATCH:
+        raise UserError(f"batch {batch}, expected 1 (no windows) to {MAX_BATCH} tasks")
+
+
+def assign(table: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Nodes by task such that the sum of `table`[tasks, nodes] is largest, each node once; -1 for a task without one.
+
+    A task needs no node beyond its best ones, as many as there are tasks: the others may be taken, those cannot all be.
+    """
+    from scipy.optimize import linear_sum_assignment  # 0.2 s: only where windows are asked for
+
+    tasks, nodes = table.shape
+    best = min(tasks, nodes)
+    order = np.argsort(-table, axis=1, kind="stable")[:, :best]  # equals in node order
+    columns = np.unique(order)
+    small = table[:, columns]
+    fits = np.isfinite(small)
+    if not fits.any():
+        return np.full(tasks, NOWHERE, dtype=np.int64)
+    # Rather any two scores worse than one task without a node; of equal sums the one with the first nodes.
+    spread = float(small[fits].max() - small[fits].min()) + 1
+    cost = np.where(fits, -small, spread * (tasks + 1) - small[fits].min())
+    cost = cost + np.arange(len(columns)) * (1e-9 * spread)
+    rows, chosen = linear_sum_assignment(cost)
+    found = np.full(tasks, NOWHERE, dtype=np.int64)
+    found[rows] = np.where(fits[rows, chosen], columns[chosen], NOWHERE)
+    return found
+
+
+@cache
+def shuffled(tasks: int) -> NDArray[np.int64]:
+    """Orders of `tasks` tasks: int64[ORDERS, tasks]."""
+    rng = np.random.default_rng(tasks)
+    return np.stack([rng.permutation(tasks) for _ in range(ORDERS)]).astype(np.int64)
+
+
+def large_first(workload: Workload, window: NDArray[np.int32]) -> NDArray[np.int64]:
+    sizes = [(-c.num_gpu * c.gpu_milli, -c.cpu_milli) for c in (workload.classes[k] for k in window.tolist())]
+    return np.array(sorted(range(len(sizes)), key=lambda i: (sizes[i], i)), dtype=np.int64)
+
+
+def rank(more: NDArray[np.int64]) -> tuple[float, ...]:
+    """How good a window was placed by what it added to the totals; least is best."""
+    watts = float(more[CPU_POWER] + more[GPU_POWER]) / 1000
+    fragmented_gpus = float(more[FRAGMENTATION:].sum()) / MICRO / 1000
+    return (-float(more[ALLOCATED]), float(more[FAILED]), watts + FRAGMENTATION_W * fragmented_gpus)
+
+
+def place_window(engine: Engine, workload: Workload, window: NDArray[np.int32], luck: NDArray[np.float64]) -> Placed:
+    """Place the tasks of `window` (classes, in order of arrival) in the best of the ways tried."""
+    state, plan, scores, tasks = engine.state, engine.plan, engine.scores, len(window)
+    if tasks == 1:
+        alone = new_ways(np.zeros((1, 1), dtype=np.int64))
+        series = np.zeros((1, COLUMNS), dtype=np.int64)
+        run_arrivals(state, plan, scores, window, luck, alone.node[0], alone.gpus[0], alone.reason[0], series)
+        return Placed(alone.order[0], alone.node[0], alone.gpus[0], alone.reason[0], series)
+    start, memory = state.totals[:COLUMNS].copy(), state.memory.copy()
+    in_order = np.arange(tasks, dtype=np.int64)
+    ways = new_ways(np.stack([in_order, large_first(workload, window), *shuffled(tasks), in_order]))
+    wishes = np.full((len(ways.order), tasks), NOWHERE, dtype=np.int64)
+    table = np.empty((tasks, len(state.nodes)))
+    window_scores(state, plan, scores, window, luck, np.ones(table.shape[1], dtype=np.bool_), table)
+    wish = assign(table)
+    # the last way; those without a node at its end: they could take that of another
+    ways.order[-1] = np.argsort(wish == NOWHERE, kind="stable")
+    wishes[-1] = wish[ways.order[-1]]
+    try_ways(state, plan, scores, window, luck, wishes, ways, start, memory)
+    best = min(range(len(ways.order)), key=lambda way: rank(ways.totals[way] - start))  # the first of equals
+    placed = Placed(ways.order[best], ways.node[best], ways.gpus[best], ways.reason[best], ways.series)
+    place_again(state, plan, window[placed.order], placed.node, placed.gpus, placed.series)
+    return placed
+
+
+def run_windows(engine: Engine, workload: Workload, luck: NDArray[np.float64], batch: int) -> Run:
+    """`Engine.run` with windows of `batch` tasks. Row i of the series is the state after i + 1 tasks, in the order in
+    which they were placed: readings at a load see no tasks that are held.
+    """
+    check_batch(batch)
+    run = Run.empty(engine.datacenter, workload, engine.state.totals[:COLUMNS])
+    for at in range(0, len(workload), batch):
+        rows = slice(at, at + batch)
+        placed = place_window(engine, workload, workload.sequence[rows], luck[rows])
+        tasks = at + placed.order
+        run.node[tasks], run.gpus[tasks], run.reason[tasks] = placed.node, placed.gpus, placed.reason
+        run.series[rows] = placed.series
+    return run
+
+
+def simulate_windows(
+    datacenter: Datacenter,
+    workload: Workload,
+    mix: Mix,
+    target: Target,
+    rng: np.random.Generator | None = None,
+    profile: PowerProfile = PAPER,
+    batch: int = 1,
+) -> Run:
+    """`simulate` with windows of `batch` tasks; with 1 it is the same run."""
+    engine = Engine(datacenter, workload.classes, mix, target, profile)
+    return run_windows(engine, workload, draw_luck(workload, rng), batch)
