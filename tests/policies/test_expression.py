@@ -139,3 +139,37 @@ def test_a_policy_of_ones_own_is_used_by_its_name() -> None:
     assert mix.components[0].policy is own
     with pytest.raises(UserError, match="known policies: fgd, mine"):
         parse("yours", {"fgd": FGD, "mine": own})
+
+
+@pytest.mark.parametrize("text", ["ocs@0.5", "OCS@.50", " ocs@0.500 ", "ocs @ 0.5", "ocs@0.5:3"])
+def test_a_knob_stands_in_the_name_and_has_one_spelling(text: str) -> None:
+    assert parse(text) == parse("ocs@0.5")
+    assert parse(text).expression == "ocs@0.5"
+
+
+def test_a_knob_at_its_default_is_the_policy_itself() -> None:
+    assert parse("ocs@0.3") == parse("ocs")
+
+
+def test_policies_with_knobs_are_mixed_like_others() -> None:
+    mix = parse("ocs@0.5+FGD:2")
+    assert mix.expression == "ocs@0.5:1+fgd:2"
+    assert parse("ocs@0.5+ocs@0.6").expression == "ocs@0.5:1+ocs@0.6:1"
+    assert parse("ocs@0.5+fgd").picker == 1  # of equal weights the one that comes first in the registry
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("fgd@0.5", "'fgd' has no knob for 'fgd@0.5'"),
+        ("ocs@", "knob '' in 'ocs@', expected a decimal number"),
+        ("ocs@x", "knob 'x' in 'ocs@x', expected a decimal number"),
+        ("ocs@2", "service 2.0, expected 0 (save power) to 1 (serve tasks)"),
+        ("@0.5", "unknown policy ''"),
+        ("ocs@0.5+OCS@.5", "'ocs@0.5' appears twice"),
+    ],
+)
+def test_a_faulty_knob_is_told_in_one_line_that_quotes_the_expression(text: str, said: str) -> None:
+    with pytest.raises(UserError) as fault:
+        parse(text)
+    assert str(fault.value).startswith(f"policy expression {text!r}: {said}")

@@ -16,6 +16,8 @@ COMMANDS = {
     "run": ("wattpack.cli.run:run_command", "Run an experiment file: every list in it is an axis."),
     "paper": ("wattpack.cli.paper:paper_command", "The paper again: every figure, table and statement."),
     "bound": ("wattpack.cli.bound:bound_command", "How far any placement could go: most GPU served, least power."),
+    "defrag": ("wattpack.cli.defrag:defrag_command", "Which tasks to move, best first, and what that brings."),
+    "tune": ("wattpack.cli.tune:tune_command", "The best policy for your datacenter and trace, and how sure that is."),
     "replay": ("wattpack.cli.replay:replay_command", "One run on given nodes and tasks, every decision."),
     "explain": ("wattpack.cli.explain:explain_command", "Why a task goes where it goes, node by node."),
     "import": ("wattpack.cli.import_:import_command", "A Kubernetes cluster as files that every command reads."),

@@ -14,10 +14,12 @@ from wattpack.cli.plugins import load_plugins
 from wattpack.cli.progress import progress_bar
 from wattpack.datasets import alibaba2023
 from wattpack.datasets.sources import load_datacenter
+from wattpack.errors import UserError
 from wattpack.experiments.bound.curves import bound_is_quick, with_bound
 from wattpack.experiments.compare import DEFAULT_POLICIES, DEFAULT_SEEDS, Comparison, compare
-from wattpack.experiments.steady_table import SteadyRow, parse_loads, run_steady_table
-from wattpack.experiments.summary import BASELINE, write_summary
+from wattpack.experiments.steady import Moving
+from wattpack.experiments.steady_table import SteadyRow, baselines_of, parse_loads, run_steady_table
+from wattpack.experiments.summary import write_summary
 from wattpack.jit import say_if_compiling
 
 
@@ -28,6 +30,8 @@ def compare_command(
     policy: list[str] | None = None,
     seeds: int = DEFAULT_SEEDS,
     steady: str | None = None,
+    defrag_every: int | None = None,
+    defrag_moves: int = 100,
     bound: Annotated[bool | None, Parameter(negative="--no-bound")] = None,
     batch: int = 1,
     out: Path = Path("wattpack-results"),
@@ -51,6 +55,10 @@ def compare_command(
         Runs of each policy, each with its own workload and node order.
     steady
         Offered loads like 0.5,0.8,0.9: compare also with departures, tasks coming and going at these loads.
+    defrag_every
+        With --steady: run each policy also with tasks moved after every so many arrivals, as `wattpack defrag` would.
+    defrag_moves
+        At most so many moves each time.
     bound
         The bound too: the least power that any policy could reach at the most service (5 to 11 s for a built-in trace).
         It is left out of itself for traces with very many classes; --bound insists, --no-bound leaves it out.
@@ -67,6 +75,7 @@ def compare_command(
     """
     load_plugins(plugin or [])
     loads = parse_loads(steady) if steady is not None else ()
+    moving = parse_moving(defrag_every, defrag_moves, bool(loads))
     say_if_compiling()
     with progress_bar("comparing") as report:
         comparison = compare(
@@ -88,7 +97,8 @@ def compare_command(
         show(comparison, out, gpus, on)
     if loads and comparison.results:
         with progress_bar("steady state") as report:
-            rows = run_steady_table(comparison.scenarios, comparison.inputs, loads, out, report, workers)
+            inputs = (comparison.scenarios, comparison.inputs, loads)
+            rows = run_steady_table(*inputs, out, report, workers, moving=moving)
         show_steady(rows)
         print(f"steady   {out / 'steady.csv'}")
     for name in trace or []:
@@ -98,6 +108,16 @@ def compare_command(
         for text in texts:
             print(f"{name}: can never fit any node: {text}", file=sys.stderr)
     raise_if_failed(comparison.outcome)
+
+
+def parse_moving(every: int | None, moves: int, with_steady: bool) -> Moving | None:
+    if every is None:
+        return None
+    if not with_steady:
+        raise UserError("--defrag-every moves tasks in a steady state, expected --steady LOADS too")
+    if every < 1 or moves < 1:
+        raise UserError(f"--defrag-every {every} --defrag-moves {moves}, expected 1 or more")
+    return Moving(every, moves)
 
 
 def bounded(comparison: Comparison, datacenter: str, out: Path, insists: bool) -> Comparison:
@@ -138,23 +158,28 @@ def show_steady(rows: list[SteadyRow]) -> None:
     from rich.text import Text
 
     console = Console()
-    baselines = {(row.trace, row.load): row for row in rows if row.policy == BASELINE}
+    if not console.is_terminal:
+        console = Console(width=100)
+    moving = next((row.moving for row in rows if row.moving is not None), None)
+    told = f" (moving: at most {moving.moves} moves every {moving.every} arrivals)" if moving is not None else ""
+    baselines = baselines_of(rows)
     for trace, load in baselines:
         table = Table(
-            title=Text(f"{trace}: steady state at offered load {load:g}"), show_edge=False, title_justify="left"
+            title=Text(f"{trace}: steady state at offered load {load:g}{told}"), show_edge=False, title_justify="left"
         )
-        table.add_column("policy", no_wrap=True)
-        for column in ("MW", "saving %", "GRAR", "W per GPU", "frag. GPUs"):
+        table.add_column("policy", no_wrap=moving is None)
+        for column in ("MW", "saving %", "GRAR", "W per GPU", "frag. GPUs", *(["moves a task"] if moving else [])):
             table.add_column(column, justify="right", no_wrap=True)
         for row in rows:
             if (row.trace, row.load) == (trace, load):
                 saving = 1 - row.mean("eopc_w") / baselines[trace, load].mean("eopc_w")
                 table.add_row(
-                    Text(row.policy),
+                    Text(row.title),
                     f"{row.mean('eopc_w') / 1e6:.3f}",
-                    "-" if row.policy == BASELINE else f"{100 * saving:.1f}",
+                    "-" if row is baselines[trace, load] else f"{100 * saving:.1f}",
                     f"{row.mean('grar'):.4f}±{row.spread('grar'):.4f}",
                     f"{row.mean('w_per_gpu'):.1f}±{row.spread('w_per_gpu'):.1f}",
                     f"{row.mean('fragmentation_gpus'):.0f}",
+                    *([f"{row.moves_per_arrival:.3f}"] if moving else []),
                 )
         console.print(table)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -74,9 +75,9 @@ def _bits(row: Row) -> int:
     return sum(1 << number for number in numbers)
 
 
-def measure(
+def engine_with(
     placements: Placements, datacenter: Datacenter, workload: Workload, target: Target, profile: PowerProfile
-) -> Outcome:
+) -> Engine:
     """The datacenter with every task where it is. A task that does not fit there is the file's fault."""
     from wattpack.experiments.bound.offline import place_all  # 0.3 s of scipy that a plain replay does without
 
@@ -88,6 +89,14 @@ def measure(
         raise UserError(
             f"{placements.file}: task {name} does not fit on node {where} (GPUs {gpus}), expected room for it"
         )
+    return engine
+
+
+def measure(
+    placements: Placements, datacenter: Datacenter, workload: Workload, target: Target, profile: PowerProfile
+) -> Outcome:
+    """What the placements as they are serve and draw."""
+    engine = engine_with(placements, datacenter, workload, target, profile)
     totals = engine.state.totals
     return Outcome(
         power_w=int(totals[CPU_POWER] + totals[GPU_POWER]) / 1000,
@@ -114,6 +123,14 @@ def outcome_of(run: Run) -> Outcome:
     )
 
 
+def print_side_by_side(rows: Sequence[tuple[str, str, str]]) -> None:
+    """A name and two values a row, after an empty line."""
+    widths = [max(len(row[column]) for row in rows) for column in range(3)]
+    print()
+    for name, left, right in rows:
+        print(f"{name:<{widths[0]}}  {left:>{widths[1]}}  {right:>{widths[2]}}")
+
+
 def print_saving(now: Outcome, policy: Outcome, expression: str) -> None:
     """Both side by side, and the difference in watts and percent of what is drawn now."""
     rows = [
@@ -125,10 +142,7 @@ def print_saving(now: Outcome, policy: Outcome, expression: str) -> None:
         ("nodes in use", f"{now.nodes_in_use:,}", f"{policy.nodes_in_use:,}"),
         ("fragmentation, GPUs", f"{now.fragmentation_gpus:,.1f}", f"{policy.fragmentation_gpus:,.1f}"),
     ]
-    widths = [max(len(row[column]) for row in rows) for column in range(3)]
-    print()
-    for name, left, right in rows:
-        print(f"{name:<{widths[0]}}  {left:>{widths[1]}}  {right:>{widths[2]}}")
+    print_side_by_side(rows)
     saved = now.power_w - policy.power_w
     percent = 100 * saved / now.power_w if now.power_w else 0.0
     word = "saves" if saved >= 0 else "costs"

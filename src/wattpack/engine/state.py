@@ -128,13 +128,8 @@ def remember(state: State, plan: Plan, event: int, node: Any, task: Any) -> None
 
 
 @inner
-def change(state: State, plan: Plan, k: int, n: int, gpus: int, sign: int) -> None:
-    """Take (1) the resources of class `k` from node `n`, or give them back (-1). `gpus`: bit g for GPU g."""
-    node = state.nodes[n]
-    task = state.tasks[k]
-    if plan.remembers:
-        remember(state, plan, BEFORE_CHANGE, node, task)
-    count(state.totals, node, -1)
+def occupy(node: Any, task: Any, gpus: int, sign: int) -> None:
+    """What is left on a node once a task has come (1) or gone (-1); power and fragmentation are left to `settle`."""
     node.cpu_left -= sign * task.cpu_milli
     node.memory_left -= sign * task.memory_mib
     node.tasks += sign
@@ -150,6 +145,17 @@ def change(state: State, plan: Plan, k: int, n: int, gpus: int, sign: int) -> No
     node.gpu_most = 0
     for g in range(MAX_GPUS):
         node.gpu_most = max(node.gpu_most, node.gpu_left[g])
+
+
+@inner
+def change(state: State, plan: Plan, k: int, n: int, gpus: int, sign: int) -> None:
+    """Take (1) the resources of class `k` from node `n`, or give them back (-1). `gpus`: bit g for GPU g."""
+    node = state.nodes[n]
+    task = state.tasks[k]
+    if plan.remembers:
+        remember(state, plan, BEFORE_CHANGE, node, task)
+    count(state.totals, node, -1)
+    occupy(node, task, gpus, sign)
     settle(node, state.world)
     count(state.totals, node, 1)
     state.totals[ALLOCATED] += sign * task.gpu_request

@@ -6,6 +6,7 @@ made room for it.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,6 +26,7 @@ from wattpack.engine.state import (
     MICRO,
     State,
     arrive,
+    change,
     place,
     release,
 )
@@ -105,13 +107,17 @@ def run_timed(
     node: Any,
     gpus: Any,
     integrals: Any,
+    begin: int,
+    end: int,
+    clock: Any,
 ) -> None:
-    """Let the tasks come and go. `integrals`, float64[COLUMNS + 1], over the time from arrival `measured_from` on.
+    """Let the tasks come and go, those from `begin` to `end`. `clock`, float64[1]: the time of the last event.
 
-    Filled per task: node int32 (NOWHERE if it was dropped), gpus int32 (bit set).
+    `integrals`, float64[COLUMNS + 1]: over the time from arrival `measured_from` on. Filled per task: node int32
+    (NOWHERE if it was dropped), gpus int32 (bit set).
     """
-    now = arrival_s[0] if len(arrival_s) > 0 else 0.0
-    for i in range(len(sequence)):
+    now = clock[0]
+    for i in range(begin, end):
         measured = i > measured_from
         while heap.size[0] > 0 and heap.time_s[0] <= arrival_s[i]:
             if measured:
@@ -134,6 +140,7 @@ def run_timed(
             gpus[i] = picked
             place(state, plan, k, n, picked)
             push(heap, now + duration_s[i], i)
+    clock[0] = now
 
 
 class Steady(NamedTuple):
@@ -146,11 +153,26 @@ class Steady(NamedTuple):
     grar: float  # of the tasks that came while measured: GPU placed / GPU asked for
     fragmentation_gpus: float
     arrivals: int  # measured
+    moves: int = 0  # of tasks that were placed already, while measured
 
     @property
     def w_per_gpu(self) -> float:
         """Watts per GPU allocated: the fair measure where policies serve different amounts."""
         return self.eopc_w / self.allocated_gpus if self.allocated_gpus > 0 else float("nan")
+
+
+@kernel
+def move_one(state: State, plan: Plan, k: int, source: int, old: int, to: int, new: int) -> None:
+    """A task of class `k` goes from GPUs `old` of node `source` to `new` of `to`; the room there must be free already.
+
+    To policies that remember, it has neither come nor left.
+    """
+    change(state, plan, k, to, new, 1)
+    change(state, plan, k, source, old, -1)
+
+
+# Given the tasks that are there, moves some of them: changes the state of the engine and `node` and `gpus`; how many.
+Mover = Callable[[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32]], int]
 
 
 def simulate_timed(
@@ -160,21 +182,31 @@ def simulate_timed(
     duration_s: NDArray[np.float64],
     luck: NDArray[np.float64],
     measured_from: int,
+    mover: Mover | None = None,
+    every: int = 0,
 ) -> tuple[Steady, NDArray[np.int32], NDArray[np.int32]]:
-    """Run `workload` with these times (arrivals ascending) on `engine`; also the node and the GPUs of each task."""
+    """Run `workload` with these times (arrivals ascending) on `engine`; also the node and the GPUs of each task.
+
+    `mover` is called after every so many arrivals, at the moment of the last of them.
+    """
     tasks = len(workload)
     node, gpus = np.full(tasks, NOWHERE, dtype=np.int32), np.zeros(tasks, dtype=np.int32)
     heap = Departures(np.zeros(tasks + 1), np.zeros(tasks + 1, dtype=np.int64), np.zeros(1, dtype=np.int64))
     integrals = np.zeros(COLUMNS + 1)
     state, plan, scores = engine.state, engine.plan, engine.scores
-    run_timed(
-        state, plan, scores, workload.sequence, arrival_s, duration_s, luck, measured_from, heap, node, gpus, integrals
-    )
-    return steady_of(workload, node, integrals, measured_from), node, gpus
+    clock, moves, stride = arrival_s[:1].copy(), 0, every if mover is not None else max(tasks, 1)
+    for begin in range(0, tasks, stride):
+        if mover is not None and begin > 0:
+            moved = mover(heap.task[: heap.size[0]].copy(), node, gpus)
+            moves += moved if begin > measured_from else 0
+        times = (arrival_s, duration_s, luck, measured_from)
+        part = (begin, min(begin + stride, tasks), clock)
+        run_timed(state, plan, scores, workload.sequence, *times, heap, node, gpus, integrals, *part)
+    return steady_of(workload, node, integrals, measured_from, moves), node, gpus
 
 
 def steady_of(
-    workload: Workload, node: NDArray[np.int32], integrals: NDArray[np.float64], measured_from: int
+    workload: Workload, node: NDArray[np.int32], integrals: NDArray[np.float64], measured_from: int, moves: int = 0
 ) -> Steady:
     """The means of a run: `node` by task, `integrals` as `run_timed` fills them."""
     means = integrals[:COLUMNS] / integrals[COLUMNS] if integrals[COLUMNS] > 0 else np.full(COLUMNS, np.nan)
@@ -188,4 +220,5 @@ def steady_of(
         grar=float(placed / asked.sum()) if asked.sum() > 0 else 1.0,
         fragmentation_gpus=float(means[FRAGMENTATION:].sum()) / MICRO / 1000,
         arrivals=len(workload) - measured_from,
+        moves=moves,
     )

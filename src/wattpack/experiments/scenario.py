@@ -205,7 +205,8 @@ def trace_digest(trace: Workload) -> str:
 
 def own_policies(mix: Mix) -> list[Policy]:
     """The policies of the user's own; the built-in ones are part of `code_digest`."""
-    return [component.policy for component in mix.components if component.policy.name not in BUILT_IN]
+    policies = [component.policy for component in mix.components]
+    return [policy for policy in policies if policy.name.partition("@")[0] not in BUILT_IN]
 
 
 def policy_digest(mix: Mix) -> str:

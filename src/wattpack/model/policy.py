@@ -121,6 +121,7 @@ class Policy:
     # Whether `score` reads neither memory nor models of a task (that a node fits is the filter's business): classes
     # that differ only in these then share their scores.
     amounts_only: bool = False
+    with_knob: Callable[[float], Policy] | None = None  # what NAME@VALUE in an expression means
 
 
 class Component(NamedTuple):

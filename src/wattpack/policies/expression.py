@@ -1,4 +1,7 @@
-"""Policy expressions: `NAME[:WEIGHT](+NAME[:WEIGHT])*`, for example `pwr:0.1+fgd:0.9`."""
+"""Policy expressions: `NAME[:WEIGHT](+NAME[:WEIGHT])*`, for example `pwr:0.1+fgd:0.9`.
+
+The NAME of a policy with a knob may say where the knob stands: `ocs@0.5`.
+"""
 
 from __future__ import annotations
 
@@ -20,28 +23,28 @@ def parse(expression: str, registry: Mapping[str, Policy] | None = None) -> Mix:
     known = REGISTRY if registry is None else registry
     components: list[Component] = []
     for part in expression.split("+"):
-        name, weight = _parse_part(expression, part, known)
-        if any(component.policy.name == name for component in components):
-            raise _fault(expression, f"{name!r} appears twice", known)
-        components.append(Component(known[name], weight))
+        policy, weight = _parse_part(expression, part, known)
+        if any(component.policy.name == policy.name for component in components):
+            raise _fault(expression, f"{policy.name!r} appears twice", known)
+        components.append(Component(policy, weight))
     if len(components) == 1:
         components = [Component(components[0].policy, ONE)]
     order = list(known)
-    picker = min(range(len(components)), key=lambda i: (-components[i].weight, order.index(components[i].policy.name)))
+    rank = [(-weight, order.index(policy.name.partition("@")[0])) for policy, weight in components]
+    picker = rank.index(min(rank))
     return Mix(_canonical(components), tuple(components), picker)
 
 
-def _parse_part(expression: str, part: str, known: Mapping[str, Policy]) -> tuple[str, int]:
+def _parse_part(expression: str, part: str, known: Mapping[str, Policy]) -> tuple[Policy, int]:
     name, colon, text = part.strip().partition(":")
     name, text = name.strip().lower(), text.strip()
     if name == "":
         raise _fault(
             expression, f"empty part {part!r}" if part.strip() == "" else f"no name in {part.strip()!r}", known
         )
-    if name not in known:
-        raise _fault(expression, f"unknown policy {name!r}", known)
+    policy = _named(expression, name, known)
     if colon == "":
-        return name, ONE
+        return policy, ONE
     if not NUMBER.fullmatch(text):
         raise _fault(expression, f"weight {text!r} in {part.strip()!r}, expected a decimal number above 0", known)
     thousandths = Decimal(text) * ONE
@@ -49,7 +52,24 @@ def _parse_part(expression: str, part: str, known: Mapping[str, Policy]) -> tupl
         raise _fault(
             expression, f"weight {text!r} in {part.strip()!r}, expected 0.001 to 1000 in steps of 0.001", known
         )
-    return name, int(thousandths)
+    return policy, int(thousandths)
+
+
+def _named(expression: str, name: str, known: Mapping[str, Policy]) -> Policy:
+    base, at, text = (part.strip() for part in name.partition("@"))
+    if base not in known:
+        raise _fault(expression, f"unknown policy {base!r}", known)
+    if at == "":
+        return known[base]
+    with_knob = known[base].with_knob
+    if with_knob is None:
+        raise _fault(expression, f"{base!r} has no knob for {name!r}", known)
+    if not NUMBER.fullmatch(text):
+        raise _fault(expression, f"knob {text!r} in {name!r}, expected a decimal number", known)
+    try:
+        return with_knob(float(text))
+    except UserError as fault:
+        raise _fault(expression, str(fault), known) from None
 
 
 def _fault(expression: str, what: str, known: Mapping[str, Policy]) -> UserError:

@@ -14,6 +14,8 @@ docs/guide/ocs.md for what each is for. What is fixed for a target workload come
 from __future__ import annotations
 
 import math
+from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -260,4 +262,12 @@ def ocs_policy(service: float = SERVICE_DEFAULT, name: str = "ocs") -> Policy:
     )
 
 
-OCS = ocs_policy()
+@cache
+def _with_service(service: float) -> Policy:
+    """`ocs@0.5`. The same text is the same policy: expressions are compared."""
+    if service == SERVICE_DEFAULT:
+        return OCS
+    return replace(ocs_policy(service, f"ocs@{service:g}"), with_knob=_with_service)
+
+
+OCS = replace(ocs_policy(), with_knob=_with_service)

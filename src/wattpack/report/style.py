@@ -112,7 +112,8 @@ def label(policy: str) -> str:
     policy, _, batch = policy.partition(" batch ")
     shown = []
     for name, weight in parts(policy):
-        known = NAMES.get(name.lower(), name)
+        base, at, knob = name.partition("@")
+        known = NAMES.get(base.lower(), base) + at + knob
         shown.append(known if weight is None else f"{known} {weight.normalize():f}")
     return " + ".join(shown) + (f", batch {batch}" if batch else "")
 

@@ -1,0 +1,1 @@
+"""Defragmentation: which tasks that are placed already should move, in which order, and what that brings."""

@@ -1,0 +1,138 @@
+"""What was measured of the candidates, which of them are worth more seeds, and the advice in the end."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wattpack.experiments.summary import BASELINE
+
+CONFIDENCE = 0.95
+NEAR = 0.002  # saving: a candidate this close to the front stays, whatever the noise
+KEEP_AT_LEAST = 8
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One candidate: saving against FGD and GRAR by seed, each the mean over the loads of interest."""
+
+    policy: str
+    seeds: tuple[int, ...]
+    savings: NDArray[np.float64]
+    grars: NDArray[np.float64]
+
+    @property
+    def saving(self) -> float:
+        return float(self.savings.mean())
+
+    @property
+    def grar(self) -> float:
+        return float(self.grars.mean())
+
+    @property
+    def saving_error(self) -> float:
+        """Half of the 95 % interval of the mean over the seeds (Student's t); NaN for one seed."""
+        return half_interval(self.savings)
+
+    @property
+    def grar_error(self) -> float:
+        return half_interval(self.grars)
+
+
+def half_interval(values: NDArray[np.float64]) -> float:
+    from scipy.stats import t  # 0.5 s: not for `wattpack --help`
+
+    if len(values) < 2:
+        return math.nan
+    return float(t.ppf((1 + CONFIDENCE) / 2, len(values) - 1) * values.std(ddof=1) / math.sqrt(len(values)))
+
+
+def effort(policy: str) -> tuple[int, int]:
+    """How much there is to an expression: mixes after single policies, a knob that is turned after one that is not."""
+    return policy.count("+"), policy.count("@")
+
+
+def front(found: Sequence[Measured]) -> list[Measured]:
+    """Those that no other one beats in both saving and GRAR, most saving first. Of equals the plainest stays."""
+    best = sorted(found, key=lambda one: (-one.saving, -one.grar, effort(one.policy)))
+    kept: list[Measured] = []
+    for one in best:
+        if not kept or one.grar > kept[-1].grar:
+            kept.append(one)
+    return kept
+
+
+def behind(one: Measured, on_front: Sequence[Measured]) -> float:
+    """How much more it would have to save to be on the front, as a fraction of FGD's power; 0 on the front."""
+    return max((other.saving - one.saving for other in on_front if other.grar >= one.grar), default=0.0)
+
+
+def survivors(found: Sequence[Measured], grar_loss: float) -> list[str]:
+    """Who gets more seeds: the baseline, the front, and what is near it or within its noise, at most half of all.
+
+    Two fronts: that of all, and that of those which serve as much as the baseline, from which the advice comes.
+    """
+    by_policy = {one.policy: one for one in found}
+    admitted = admissible(by_policy, grar_loss)
+    fronts = front(found), front(admitted)
+    kept = dict.fromkeys([BASELINE, *(one.policy for on_front in fronts for one in on_front)])
+    most = max(KEEP_AT_LEAST, (len(found) + 1) // 2)
+    distance = {one.policy: min(behind(one, on_front) for on_front in fronts) for one in found}
+    for one in sorted(found, key=lambda one: (effort(one.policy) > (0, 0), round(distance[one.policy], 4))):
+        noise = 0.0 if math.isnan(one.saving_error) else one.saving_error
+        if len(kept) < most and distance[one.policy] <= NEAR + noise:
+            kept[one.policy] = None
+    return [policy for policy in by_policy if policy in kept]
+
+
+def admissible(found: Mapping[str, Measured], grar_loss: float) -> list[Measured]:
+    """Those whose GRAR is at most `grar_loss` below the baseline's, mean over the same seeds."""
+    base = found[BASELINE]
+    return [one for one in found.values() if float(one.grars.mean() - base.grars.mean()) >= -grar_loss]
+
+
+@dataclass(frozen=True)
+class Advice:
+    """The expression to use, what it brings on seeds that had no part in choosing it, and the one that comes next."""
+
+    best: Measured
+    base: Measured
+    next: Measured | None
+    wins: int  # seeds on which it saves more than the next
+    lead: float  # mean difference of the two savings
+    lead_error: float  # half of its 95 % interval
+
+    @property
+    def is_clear(self) -> bool:
+        """Whether it is told apart from the next."""
+        return self.next is None or self.lead > self.lead_error
+
+
+def choose(found: Sequence[Measured], grar_loss: float) -> list[str]:
+    """Most saving at a GRAR at most `grar_loss` below the baseline's: the first, then the next in order.
+
+    First is the plainest of those that are not told apart from the one that saves most.
+    """
+    admitted = admissible({one.policy: one for one in found}, grar_loss)
+    ordered = sorted(admitted, key=lambda one: (-one.saving, effort(one.policy)))
+    first = min((one for one in ordered if _alike(ordered[0], one)), key=lambda one: effort(one.policy))
+    return [first.policy, *(one.policy for one in ordered if one is not first)]
+
+
+def _alike(best: Measured, one: Measured) -> bool:
+    """Whether `one`, which saves less, does so by little and not surely."""
+    lead = float((best.savings - one.savings).mean())
+    return lead <= NEAR and not lead > half_interval(best.savings - one.savings)
+
+
+def advise(chosen: str, runner_up: str | None, checked: Mapping[str, Measured]) -> Advice:
+    """`checked`: both and the baseline, measured on fresh seeds."""
+    best = checked[chosen]
+    second = checked[runner_up] if runner_up is not None else None
+    difference = best.savings - second.savings if second is not None else np.zeros(0)
+    lead = float(difference.mean()) if len(difference) else 0.0
+    return Advice(best, checked[BASELINE], second, int((difference > 0).sum()), lead, half_interval(difference))

@@ -1,0 +1,186 @@
+"""The search: all candidates on few seeds, then twice as many seeds for half of them, and so on; fresh seeds at last.
+
+All policies of a seed see the same tasks and nodes, so savings are compared seed by seed. Runs are those of every other
+experiment, kept in the results folder: the same command goes on from them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wattpack.datasets.sources import load_datacenter, load_trace
+from wattpack.errors import RunError, UserError
+from wattpack.experiments.axes import FIRST_SEED, MAX_SEEDS, Block, Experiment, resolve
+from wattpack.experiments.curves import at
+from wattpack.experiments.runner import Outcome, Report, run_experiment
+from wattpack.experiments.scenario import Inputs
+from wattpack.experiments.steady import ARRIVALS
+from wattpack.experiments.steady_table import run_steady_table
+from wattpack.experiments.summary import BASELINE
+from wattpack.experiments.tune.candidates import all_candidates
+from wattpack.experiments.tune.measured import Advice, Measured, advise, choose, front, survivors
+from wattpack.model.power import PAPER, PROFILES
+
+FIRST_ROUND = 2  # seeds that every candidate gets
+LOADS_OF_INTEREST = (0.5, 0.8, 0.9, 1.0)
+GRAR_LOSS = 0.0005
+
+Progress = Callable[[str], AbstractContextManager[Report]]  # a title; gives what is told of each run
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is tuned for."""
+
+    datacenter: str
+    trace: str
+    loads: tuple[float, ...] = LOADS_OF_INTEREST  # of the fill-up, read while it goes on
+    steady: tuple[float, ...] = ()  # offered loads, with departures
+    seeds: int = 10  # to choose with, and as many again to check
+    grar_loss: float = GRAR_LOSS  # GRAR that may be given away against FGD
+    profile: str = PAPER.name
+    arrivals: int = ARRIVALS  # of a steady state
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """Every candidate on the seeds it got, the front among those that got all, and the advice."""
+
+    found: tuple[Measured, ...]
+    dropped_after: dict[str, int]  # seeds after which a candidate was left out
+    front: tuple[Measured, ...]  # on the seeds that chose
+    checked: dict[str, Measured]  # the front and the two best, on fresh seeds
+    advice: Advice
+    outcome: Outcome
+
+
+def tune(
+    wanted: Wanted,
+    out: str | Path,
+    progress: Progress,
+    candidates: Sequence[str] | None = None,
+    on: str = "local",
+    workers: int | None = None,
+    plugins: Sequence[str | Path] = (),
+) -> Tuned:
+    """Find the expression that saves most at the GRAR of FGD. Writes only into the folder `out`."""
+    if not 2 <= wanted.seeds <= MAX_SEEDS // 2:
+        raise UserError(f"--seeds {wanted.seeds}, expected 2 to {MAX_SEEDS // 2}: no spread without a second one")
+    field = list(dict.fromkeys((BASELINE, *(candidates or all_candidates()))))
+    runs = _Runs(wanted, Path(out), progress, on, workers, plugins)
+    found: dict[str, Measured] = {}
+    dropped: dict[str, int] = {}
+    for count in rungs(wanted.seeds):
+        measured = runs.measure(field, _seeds(0, count), f"{len(field)} candidates, {count} seeds")
+        found |= {one.policy: one for one in measured}
+        if count < wanted.seeds:
+            kept = survivors(measured, wanted.grar_loss)
+            dropped |= dict.fromkeys((policy for policy in field if policy not in kept), count)
+            field = kept
+    finalists = [found[policy] for policy in field]
+    on_front, order = front(finalists), choose(finalists, wanted.grar_loss)
+    # The best of many looks better than it is on the seeds that chose it: what is told comes from others.
+    again = list(dict.fromkeys([BASELINE, *order[:2], *(one.policy for one in on_front)]))
+    fresh = runs.measure(again, _seeds(wanted.seeds, wanted.seeds), f"{len(again)} finalists, fresh seeds")
+    checked = {one.policy: one for one in fresh}
+    advice = advise(order[0], order[1] if len(order) > 1 else None, checked)
+    everything = tuple(sorted(found.values(), key=lambda one: (-len(one.seeds), -one.saving)))
+    return Tuned(everything, dropped, tuple(on_front), checked, advice, runs.outcome)
+
+
+def rungs(seeds: int) -> list[int]:
+    """Seeds of each round: 2, 4, 8, ... and all, which is at least half as many again."""
+    counts = []
+    count = FIRST_ROUND
+    while 3 * count < 2 * seeds:
+        counts.append(count)
+        count *= 2
+    return [*counts, seeds]
+
+
+def _seeds(start: int, count: int) -> tuple[int, ...]:
+    return tuple(range(FIRST_SEED + start, FIRST_SEED + start + count))
+
+
+class _Runs:
+    """Runs candidates in the results folder and reads what the advice is made of."""
+
+    def __init__(
+        self,
+        wanted: Wanted,
+        out: Path,
+        progress: Progress,
+        on: str,
+        workers: int | None,
+        plugins: Sequence[str | Path],
+    ) -> None:
+        self.wanted, self.out, self.progress, self.on, self.workers = wanted, out, progress, on, workers
+        self.plugins, self.outcome, self.blocks = plugins, Outcome(), list[Block]()
+        datacenter, trace = load_datacenter(wanted.datacenter), load_trace(wanted.trace)
+        if len(trace) == 0 or datacenter.gpu_milli == 0 or int(trace.gpu_request_milli().sum()) == 0:
+            raise UserError(
+                f"{wanted.trace}: no GPU is asked for or there is none, expected a GPU workload to tune for"
+            )
+        profiles = {wanted.profile: PROFILES[wanted.profile]}
+        self.inputs = Inputs({wanted.datacenter: datacenter}, {wanted.trace: trace}, profiles)
+
+    def measure(self, policies: Sequence[str], seeds: tuple[int, ...], title: str) -> list[Measured]:
+        wanted = self.wanted
+        block = Block(tuple(policies), (wanted.trace,), (wanted.datacenter,), seeds, (wanted.profile,))
+        self.blocks.append(block)
+        savings = {policy: list[NDArray[np.float64]]() for policy in policies}
+        grars = {policy: list[NDArray[np.float64]]() for policy in policies}
+        if wanted.loads:
+            self._fill_up(block, title, savings, grars)
+        if wanted.steady:
+            self._steady(block, title, savings, grars)
+        return [
+            Measured(policy, seeds, np.mean(savings[policy], axis=0), np.mean(grars[policy], axis=0))
+            for policy in policies
+        ]
+
+    def _fill_up(self, block: Block, title: str, savings: Columns, grars: Columns) -> None:
+        """All blocks so far are given, so that experiment.json tells of all runs; finished ones are not run again."""
+        experiment = Experiment("tune", tuple(self.blocks), self.inputs)
+        with self.progress(title) as report:
+            folder, scenarios, outcome = run_experiment(
+                experiment, self.out, report, self.on, self.workers, self.plugins
+            )
+        if outcome.failed:
+            scenario, fault = outcome.failed[0]
+            raise RunError(f"{len(outcome.failed)} runs failed, the first: {scenario}: {fault}")
+        self.outcome.done += outcome.done
+        self.outcome.skipped = len(scenarios) - self.outcome.done
+        self.outcome.seconds += outcome.seconds
+        mine = [s for s in scenarios if s.policy in block.policies and s.seed in block.seeds]
+        curves = {policy: found for (_, policy), found in folder.read(mine).items()}
+        base = curves[BASELINE]
+        for load in self.wanted.loads:
+            if np.isnan(base.values["eopc_w"][:, at(load)]).any():
+                raise UserError(f"{self.wanted.trace}: no run reaches load {load:g}, expected --loads below")
+        for policy in block.policies:
+            own = curves[policy]
+            for load in self.wanted.loads:
+                savings[policy].append(own.saving_by_seed(base)[:, at(load)])
+                grars[policy].append(own.values["grar"][:, at(load)])
+
+    def _steady(self, block: Block, title: str, savings: Columns, grars: Columns) -> None:
+        scenarios = resolve(Experiment("tune", (block,), self.inputs))[1]
+        with self.progress(f"{title}, steady state") as report:
+            rows = run_steady_table(
+                scenarios, self.inputs, self.wanted.steady, self.out, report, self.workers, self.wanted.arrivals
+            )
+        for load in self.wanted.steady:
+            by_policy = {row.policy: row for row in rows if row.load == load}
+            for policy in block.policies:
+                savings[policy].append(np.array(by_policy[policy].savings(by_policy[BASELINE])))
+                grars[policy].append(np.array([run.grar for run in by_policy[policy].runs]))
+
+
+Columns = dict[str, list[NDArray[np.float64]]]
