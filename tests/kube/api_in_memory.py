@@ -112,7 +112,7 @@ async def started(client: InMemory, identity: str = "one", **config: Any) -> Ser
 
 
 def asked(pod: Pod, *names: str) -> ExtenderArgs:
-    return ExtenderArgs(pod, list(names))
+    return ExtenderArgs(pod, msgspec.Raw(msgspec.json.encode(names)))
 
 
 def to_bind(name: str, node: str) -> BindingArgs:

@@ -49,7 +49,7 @@ def test_a_binding_is_read_with_and_without_capitals() -> None:
 )
 def test_what_is_no_request_is_refused_with_its_place(body: bytes) -> None:
     with pytest.raises(msgspec.DecodeError):
-        read_args(body)
+        offered_names(read_args(body))
 
 
 @pytest.mark.parametrize("body", [b"", b"null", b"[]", b"{}", b'{"PodName":1,"PodNamespace":"s","Node":"n"}'])

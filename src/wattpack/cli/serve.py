@@ -108,8 +108,13 @@ def new_runner() -> asyncio.Runner:
 
 def compile_ahead(settings: Config) -> None:
     """Decide once on a made-up cluster, so that the first pod does not wait for the compiler."""
+    from msgspec import Raw
+
     from wattpack.kube.live import Live
+    from wattpack.kube.objects import Pod
+    from wattpack.kube.ranking import Ranking
     from wattpack.kube.translate import NodeFacts, PodFacts
+    from wattpack.kube.wire import ExtenderArgs
     from wattpack.model.tasks import TaskClass
 
     live = Live(settings.mix(), settings.profile(), settings.given_target())
@@ -123,6 +128,10 @@ def compile_ahead(settings: Config) -> None:
         live.stale = True
         live.power_w()
     live.drop_pod("uid")
+    considered = live.decide(pod.task)
+    assert considered is not None
+    ranking = Ranking(considered.datacenter.names)
+    ranking.answer(considered.choice, *ranking.asked(ExtenderArgs(Pod(), Raw(b'["a","b"]'))))
 
 
 def print_shadow(table: dict[str, Any]) -> None:

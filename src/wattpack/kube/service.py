@@ -8,6 +8,7 @@ from collections import OrderedDict
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from wattpack.kube.binding import Binder
 from wattpack.kube.client import Client
@@ -24,7 +25,7 @@ from wattpack.kube.shadow import Shadow
 from wattpack.kube.translate import PodFacts
 from wattpack.kube.view import View
 from wattpack.kube.watch import Watch
-from wattpack.kube.wire import BindAnswer, BindingArgs, ExtenderArgs, FilterAnswer, answer_for, offered_names
+from wattpack.kube.wire import ENCODER, BindAnswer, BindingArgs, ExtenderArgs, FilterAnswer, answer_for, offered_names
 from wattpack.model.fit import VERDICT_WORDS
 
 log = logging.getLogger("wattpack")
@@ -102,15 +103,15 @@ class Service:
         except (RefusedError, Unreadable) as fault:
             self.metrics.count("wattpack_decisions_total", policy=self.config.policy, outcome="error")
             return FilterAnswer(error=f"wattpack: {fault}")
-        names = offered_names(args)
         held = self.view.live.placed.get(pod.uid)
         # It has been bound and the scheduler does not know yet; or a Binding of it got no answer, and may still happen:
         # sent anywhere else, it could end up beside the pod that got its room.
         if held is not None and (held.seen or (held.bound and held.node in self.view.live.nodes)):
-            return answer_for(args, [name for name in names if name == held.node])
-        considered = self.decide(pod, names)
+            return answer_for(args, [name for name in offered_names(args) if name == held.node])
+        numbers, _ = self.asked(args)
+        considered = self.decide(pod, numbers)
         if considered is None or considered.node < 0:
-            return self.refusal(considered, names)
+            return self.refusal(considered, offered_names(args))
         if self.config.mode == "choose":
             return answer_for(args, [considered.datacenter.names[considered.node]])
         every, choice = considered.datacenter.names, considered.choice
@@ -123,15 +124,19 @@ class Service:
             pod = self.view.read(args.pod)
         except (RefusedError, Unreadable):
             return b"[]"  # an error would be swallowed; filter and bind say it
-        names = offered_names(args)
-        known, unknown = self.view.live.numbers(names)
-        numbers = np.array(known, dtype=np.int64)
+        numbers, unknown = self.asked(args)
         considered = self.decide(pod, numbers)
         if considered is None:
-            return Ranking.answer_unknown(names)
-        if self.ranking.names is not considered.datacenter.names:
-            self.ranking = Ranking(considered.datacenter.names)
+            return ENCODER.encode([{"Host": name, "Score": 0} for name in unknown])
         return self.ranking.answer(considered.choice, numbers, unknown)
+
+    def asked(self, args: ExtenderArgs) -> tuple[NDArray[np.int64], list[str]]:
+        """The nodes that the scheduler asks about, by number, and names that are not known."""
+        engine = self.view.live.fresh()
+        names = engine.datacenter.names if engine is not None else ()
+        if self.ranking.names is not names:
+            self.ranking = Ranking(names)
+        return self.ranking.asked(args)
 
     async def bind(self, args: BindingArgs) -> BindAnswer:
         try:

@@ -8,6 +8,8 @@ import msgspec
 
 from wattpack.kube.objects import Pod
 
+NOTHING = msgspec.Raw(b"null")
+
 
 class NodeItem(msgspec.Struct, gc=False):
     """A node as far as it takes to name it; what else it holds is sent back as it came."""
@@ -21,7 +23,7 @@ class Nodes(msgspec.Struct, gc=False):
 
 class ExtenderArgs(msgspec.Struct, rename="pascal", gc=False):
     pod: Pod
-    node_names: list[str] | None = None
+    node_names: msgspec.Raw = NOTHING  # a list of names, or null; left as it came: see ranking.py
     nodes: Nodes | None = None
 
 
@@ -29,7 +31,7 @@ class LowerArgs(msgspec.Struct, gc=False):
     """The same in lower case, as Go also reads it."""
 
     pod: Pod
-    nodenames: list[str] | None = None
+    nodenames: msgspec.Raw = NOTHING
     nodes: Nodes | None = None
 
 
@@ -55,6 +57,7 @@ class BindAnswer(msgspec.Struct, rename="pascal", gc=False):
 ARGS = msgspec.json.Decoder(ExtenderArgs)
 LOWER_ARGS = msgspec.json.Decoder(LowerArgs)
 BINDING_ARGS = msgspec.json.Decoder(BindingArgs)
+NAMES = msgspec.json.Decoder(list[str] | None)
 NODE_ITEM = msgspec.json.Decoder(NodeItem)
 ANYTHING = msgspec.json.Decoder()
 ENCODER = msgspec.json.Encoder()
@@ -96,15 +99,16 @@ def lowered(body: bytes) -> bytes | None:
 
 def offered_names(args: ExtenderArgs) -> list[str]:
     """Names of the nodes that the scheduler asks about, from whichever of the two fields it filled."""
-    if args.node_names is not None:
-        return args.node_names
+    named = NAMES.decode(args.node_names)
+    if named is not None:
+        return named
     items = (args.nodes.items if args.nodes else None) or []
     return [str(NODE_ITEM.decode(item).metadata.get("name", "")) for item in items]
 
 
 def answer_for(args: ExtenderArgs, names: list[str]) -> FilterAnswer:
     """The nodes of `names`, in the form in which they were asked about."""
-    if args.node_names is not None:
+    if bytes(args.node_names) != b"null":
         return FilterAnswer(node_names=names)
     wanted = set(names)
     items = (args.nodes.items if args.nodes else None) or []
