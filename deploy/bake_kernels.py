@@ -8,9 +8,14 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
+from msgspec import Raw
+
 from wattpack.jit import CACHE_FOLDER
 from wattpack.kube.live import Live
+from wattpack.kube.objects import Pod
+from wattpack.kube.ranking import Ranking
 from wattpack.kube.translate import NodeFacts, PodFacts
+from wattpack.kube.wire import ExtenderArgs
 from wattpack.model.power import PROFILES
 from wattpack.model.tasks import TaskClass
 from wattpack.policies import REGISTRY
@@ -33,6 +38,8 @@ def lead_through(policy: str) -> None:
         decision = live.ask(pod, ["node-a", "node-b"])
         if decision is None or decision.node < 0:
             raise SystemExit(f"{policy}: {name} was not placed on an empty cluster")
+        ranking = Ranking(decision.datacenter.names)
+        ranking.answer(decision.choice, *ranking.asked(ExtenderArgs(Pod(), Raw(b'["node-a","node-b"]'))))
         live.cost(pod, "node-a", decision.gpus)
         live.promise(pod, "node-a", decision.gpus, now_s=0.0)
         live.set_pod(pod._replace(node="node-b"))

@@ -23,7 +23,7 @@ class Names(NamedTuple):
 
     letters: NDArray[np.uint8]
     letters_at: NDArray[np.int64]  # [nodes + 1]
-    slots: NDArray[np.int64]  # hash table of node numbers, -1: free
+    slots: NDArray[np.int64]  # hash table of node numbers, a power of two long; -1: free
     pieces: NDArray[np.uint8]
     pieces_at: NDArray[np.int64]  # [nodes * scores + 1]
 
@@ -52,27 +52,26 @@ def hashed(text: Any, start: int, end: int) -> int:
 @kernel
 def fill_slots(letters: Any, letters_at: Any, slots: Any) -> None:
     for n in range(len(letters_at) - 1):
-        slot = hashed(letters, letters_at[n], letters_at[n + 1]) % len(slots)
+        slot = hashed(letters, letters_at[n], letters_at[n + 1]) & (len(slots) - 1)
         while slots[slot] >= 0:
-            slot = (slot + 1) % len(slots)
+            slot = (slot + 1) & (len(slots) - 1)
         slots[slot] = n
 
 
 @inner
 def find(names: Names, text: Any, start: int, end: int) -> int:
     """The number of the node whose name is text[start:end], or NOT_UNDERSTOOD."""
-    slot = hashed(text, start, end) % len(names.slots)
+    slot = hashed(text, start, end) & (len(names.slots) - 1)
     while names.slots[slot] >= 0:
         n = names.slots[slot]
         at = names.letters_at[n]
-        same = names.letters_at[n + 1] - at == end - start
-        i = 0
-        while same and i < end - start:
-            same = names.letters[at + i] == text[start + i]
-            i += 1
-        if same:
-            return n
-        slot = (slot + 1) % len(names.slots)
+        if names.letters_at[n + 1] - at == end - start:
+            differing = 0
+            for i in range(end - start):
+                differing += names.letters[at + i] != text[start + i]
+            if differing == 0:
+                return n
+        slot = (slot + 1) & (len(names.slots) - 1)
     return NOT_UNDERSTOOD
 
 
