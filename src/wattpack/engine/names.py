@@ -23,6 +23,7 @@ class Names(NamedTuple):
 
     letters: NDArray[np.uint8]
     letters_at: NDArray[np.int64]  # [nodes + 1]
+    following: NDArray[np.int64]  # [nodes + 1] which node came after a node in the last list; the first at the end
     slots: NDArray[np.int64]  # hash table of node numbers, a power of two long; -1: free
     pieces: NDArray[np.uint8]
     pieces_at: NDArray[np.int64]  # [nodes * scores + 1]
@@ -33,7 +34,8 @@ def new_names(names: Sequence[str], pieces: Sequence[bytes]) -> Names:
     letters, letters_at = _packed([name.encode() for name in names])
     slots = np.full(1 << (2 * len(names) + 1).bit_length(), -1, dtype=np.int64)
     fill_slots(letters, letters_at, slots)
-    return Names(letters, letters_at, slots, *_packed(pieces))
+    following = np.roll(np.arange(len(names) + 1, dtype=np.int64), -1) % max(1, len(names))
+    return Names(letters, letters_at, following, slots, *_packed(pieces))
 
 
 def _packed(texts: Sequence[bytes]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
@@ -64,15 +66,20 @@ def find(names: Names, text: Any, start: int, end: int) -> int:
     slot = hashed(text, start, end) & (len(names.slots) - 1)
     while names.slots[slot] >= 0:
         n = names.slots[slot]
-        at = names.letters_at[n]
-        if names.letters_at[n + 1] - at == end - start:
-            differing = 0
-            for i in range(end - start):
-                differing += names.letters[at + i] != text[start + i]
-            if differing == 0:
-                return n
+        if names.letters_at[n + 1] - names.letters_at[n] == end - start and begins_with(names, n, text, start):
+            return n
         slot = (slot + 1) & (len(names.slots) - 1)
     return NOT_UNDERSTOOD
+
+
+@inner
+def begins_with(names: Names, n: int, text: Any, start: int) -> bool:
+    """Whether the name of node `n` stands at text[start]; there must be room for it."""
+    at, length = names.letters_at[n], names.letters_at[n + 1] - names.letters_at[n]
+    differing = 0
+    for i in range(length):
+        differing += names.letters[at + i] != text[start + i]
+    return differing == 0
 
 
 @kernel
@@ -83,6 +90,8 @@ def read_names(names: Names, text: Any, numbers: Any) -> int:
     to Python.
     """
     count, i, end = 0, 1, len(text)
+    nodes = len(names.letters_at) - 1
+    before = nodes
     while i < end:
         if text[i] != QUOTE:
             if text[i] == CLOSE:
@@ -91,15 +100,23 @@ def read_names(names: Names, text: Any, numbers: Any) -> int:
                 return NOT_UNDERSTOOD
             i += 1
             continue
-        start = i + 1
-        i = start
-        while i < end and text[i] != QUOTE:
-            if text[i] == BACKSLASH:
-                return NOT_UNDERSTOOD
-            i += 1
-        n = find(names, text, start, i)
-        if n == NOT_UNDERSTOOD or count == len(numbers):
+        if count == len(numbers):
             return NOT_UNDERSTOOD
+        start = i + 1
+        # Schedulers name nodes in much the same order each time: is it the one that came next in the last list?
+        n = names.following[before]
+        i = start + names.letters_at[n + 1] - names.letters_at[n]
+        if i >= end or text[i] != QUOTE or not begins_with(names, n, text, start):
+            i = start
+            while i < end and text[i] != QUOTE:
+                if text[i] == BACKSLASH:
+                    return NOT_UNDERSTOOD
+                i += 1
+            n = find(names, text, start, i)
+            if n == NOT_UNDERSTOOD:
+                return NOT_UNDERSTOOD
+            names.following[before] = n
+        before = n
         numbers[count] = n
         count += 1
         i += 1
