@@ -12,7 +12,8 @@ from wattpack.datasets import alibaba2023
 from wattpack.datasets.inflation import run_workload, seeded
 from wattpack.engine.arrivals import simulate
 from wattpack.engine.state import COLUMNS
-from wattpack.kube.live import Live, bits, gpu_numbers
+from wattpack.kube.gpus import bits, gpu_numbers
+from wattpack.kube.live import Live
 from wattpack.kube.translate import NodeFacts
 from wattpack.model.power import PAPER
 from wattpack.model.target import Target

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from wattpack.engine.decide import NOWHERE
 from wattpack.kube.client import ApiError
-from wattpack.kube.live import Placed, bits, gpu_numbers
+from wattpack.kube.gpus import bits, gpu_numbers
+from wattpack.kube.live import Placed
 from wattpack.kube.objects import Pod, Unreadable
 from wattpack.kube.translate import binding_annotations
 from wattpack.kube.wire import BindingArgs

@@ -8,7 +8,8 @@ import msgspec
 import numpy as np
 
 from wattpack.engine.live import FITTING, OFFERED, TOLD
-from wattpack.kube.live import Considered, Live, gpu_numbers
+from wattpack.kube.gpus import gpu_numbers
+from wattpack.kube.live import Considered, Live
 from wattpack.kube.translate import PodFacts
 from wattpack.model.fit import VERDICT_WORDS
 from wattpack.model.tasks import TaskClass, models_mask

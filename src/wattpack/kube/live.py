@@ -26,6 +26,7 @@ from wattpack.engine.live import (
     release_one,
 )
 from wattpack.engine.state import CPU_POWER, FRAGMENTATION, GPU_POWER, MICRO
+from wattpack.kube.gpus import bits, room_for, take
 from wattpack.kube.translate import NodeFacts, PodFacts
 from wattpack.model.nodes import Datacenter
 from wattpack.model.policy import Mix
@@ -326,46 +327,3 @@ class Live:
         n = self.index.get(held.node)
         if n is not None:
             release_one(self.engine.state, self.engine.plan, self.class_index[held.task], n, held.gpus)
-
-
-def bits(gpus: Iterable[int]) -> int:
-    """GPU numbers as a bit set."""
-    return sum(1 << g for g in set(gpus))
-
-
-def gpu_numbers(gpus: int) -> tuple[int, ...]:
-    """A bit set as GPU numbers, ascending."""
-    return tuple(g for g in range(gpus.bit_length()) if (gpus >> g) & 1)
-
-
-def take(left: list[int], task: TaskClass, gpus: int, sign: int) -> None:
-    for g in gpu_numbers(gpus):
-        left[g] -= sign * task.gpu_milli
-
-
-def room_for(pod: PodFacts, gpus: int | None, left: list[int]) -> tuple[TaskClass, int, str]:
-    """What the pod takes of a node with `left` milli on its GPUs: the task, its GPUs, and what is wrong, if anything.
-
-    Pods of other schedulers come without GPU numbers, and a cluster may hold more than it has: GPUs are never counted
-    below nothing left; then only the pod's CPU and memory are counted, and the conflict is told.
-    """
-    task = pod.task
-    if task.num_gpu == 0:
-        return task, 0, ""
-    chosen = gpus if gpus is not None else first_fitting(task, left)
-    numbers = gpu_numbers(chosen)
-    if len(numbers) == task.num_gpu and all(g < len(left) and left[g] >= task.gpu_milli for g in numbers):
-        return task, chosen, ""
-    bare = TaskClass(task.cpu_milli, task.memory_mib, 0, 0)
-    if not numbers:
-        return bare, 0, f"{task.num_gpu} GPU x {task.gpu_milli} milli are not free on its node"
-    return bare, 0, f"GPU {'-'.join(map(str, numbers))} of its node: not there, or taken by others already"
-
-
-def first_fitting(task: TaskClass, left: list[int]) -> int:
-    """GPUs for a pod of which only the node is known: the first whole free ones, or the fullest that has room."""
-    if task.gpu_milli == GPU_MILLI:
-        free = [g for g, milli in enumerate(left) if milli == GPU_MILLI]
-        return bits(free[: task.num_gpu]) if len(free) >= task.num_gpu else 0
-    fitting = [(milli, g) for g, milli in enumerate(left) if milli >= task.gpu_milli]
-    return 1 << min(fitting)[1] if fitting else 0

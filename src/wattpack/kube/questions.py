@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from wattpack.kube.decision import Decision, new_decision
-from wattpack.kube.live import gpu_numbers
+from wattpack.kube.gpus import gpu_numbers
 from wattpack.kube.objects import Pod, Unreadable
 from wattpack.kube.translate import PodFacts
 from wattpack.kube.view import View

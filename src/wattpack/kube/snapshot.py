@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from wattpack.kube.live import gpu_numbers, room_for, take
+from wattpack.kube.gpus import gpu_numbers, room_for, take
 from wattpack.kube.objects import Node, Pod
 from wattpack.kube.translate import (
     NodeFacts,
