@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from wattpack.kube.service import Service
 
 log = logging.getLogger("wattpack")
-NO_ANSWER, NOT_FOUND, CONFLICT = 0, 404, 409
+NO_ANSWER, NOT_FOUND = 0, 404
 NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 LOOKS = 3  # attempts to see what became of a call that got no answer
 

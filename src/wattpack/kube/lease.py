@@ -20,7 +20,7 @@ from wattpack.kube.client import ApiError, Client
 from wattpack.kube.config import LeaseConfig
 
 log = logging.getLogger("wattpack")
-NOT_FOUND, CONFLICT = 404, 409
+NOT_FOUND = 404
 
 
 class Lease:
