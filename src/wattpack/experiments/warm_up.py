@@ -1,8 +1,8 @@
 """The first compile on a machine: the engine in this process, the policies in another at the same time.
 
-Measured on two cores, when all of it took 17 s: 12 s for everything that `compare` needs. It is 24 s now
-(benchmarks/results/startup.json), nearly all of it the engine; why was not looked into. numba compiles one function at a time in a process, and
-the two parts share little.
+Measured on two cores, when all of it took 17 s: 12 s for everything that `compare` needs. It is 24 s now, nearly all of
+it the engine (benchmarks/results/startup.json); why was not looked into. numba compiles one function at a time in a
+process, and the two parts share little.
 """
 
 from __future__ import annotations
