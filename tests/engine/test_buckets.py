@@ -24,9 +24,10 @@ from builders import (
 from churn import Churn, assert_decide_alike, churns, engine_for
 from wattpack.datasets import alibaba2023
 from wattpack.datasets.inflation import node_order, run_workload, seeded
+from wattpack.engine import buckets
 from wattpack.engine.arrivals import Engine, draw_luck
-from wattpack.engine.buckets import BLOCK, BUCKETS
 from wattpack.engine.record import Run
+from wattpack.experiments.steady import run_steady
 from wattpack.jit import kernel
 from wattpack.model.nodes import Datacenter
 from wattpack.model.policy import ANY_GPU, Normalise, Policy
@@ -50,6 +51,12 @@ def vcpu(node: Any, task: Any, world: Any, params: Any, memory: Any, terms: Any)
 @kernel
 def gpus(node: Any, task: Any, world: Any, params: Any, memory: Any, terms: Any) -> int:
     terms[0] = node.gpus
+    return ANY_GPU
+
+
+@kernel
+def gpu_in_use(node: Any, task: Any, world: Any, params: Any, memory: Any, terms: Any) -> int:
+    terms[0] = node.gpu_total - 1000 * node.gpus
     return ANY_GPU
 
 
@@ -116,24 +123,51 @@ def assert_same(one: Run, other: Run) -> None:
     np.testing.assert_array_equal(one.series, other.series)
 
 
+PRICED = ("ocs", "pwrload", "pwrfeedback", "epsilon", "ocs:0.5+fgd:0.5", "pwr:0.2+pwrload:0.8")
+
+
+@given(churns(), st.sampled_from(PRICED))
+def test_buckets_decide_as_the_plain_scan_where_prices_change(churn: Churn, policy: str) -> None:
+    churn = churn._replace(case=churn.case._replace(policy=policy))
+    fast = engine_for(churn)
+    assert fast.plan.bucketed
+    assert fast.plan.priced
+    assert_decide_alike(churn, fast, without_buckets(engine_for(churn)))
+
+
 @pytest.mark.compiled
-@pytest.mark.parametrize("policy", [*SINGLES, *MIXES])
+@pytest.mark.parametrize("policy", [*SINGLES, *MIXES, *PRICED])
 def test_buckets_decide_as_the_plain_scan_on_the_built_in_datacenter(policy: str) -> None:
     inputs = paper_inputs("gpuspec33", seed=3)
     fast, plain = new_engine(inputs, policy), without_buckets(new_engine(inputs, policy))
     assert fast.plan.bucketed == ("random" not in policy)
     assert_same(fast.run(inputs.workload, inputs.luck), plain.run(inputs.workload, inputs.luck))
-    assert not fast.scores.asked.overflow.any()  # few distinct scores: what the fast path counts on
+    assert fast.scores.asked.in_use.max() < 512  # few distinct terms: what the fast path counts on
 
 
 @pytest.mark.compiled
-@pytest.mark.parametrize("policy", ["many", "manynormalised", "many:0.1+fgd:0.9", "pwr:0.5+manynormalised:0.5"])
-def test_a_class_with_too_many_distinct_scores_is_decided_by_the_plain_scan(policy: str) -> None:
+@pytest.mark.parametrize("policy", ["many", "manynormalised", "many:0.1+fgd:0.9", "pwr:0.5+manynormalised:0.5", "ocs"])
+def test_a_class_with_too_many_distinct_scores_is_decided_by_the_plain_scan(
+    policy: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(buckets, "MOST_BUCKETS", 128)
     inputs = paper_inputs("default", seed=4)
     fast, plain = new_engine(inputs, policy), without_buckets(new_engine(inputs, policy))
     assert_same(fast.run(inputs.workload, inputs.luck), plain.run(inputs.workload, inputs.luck))
     overflown = fast.scores.asked.overflow.sum()
-    assert 0 < overflown < len(inputs.workload.classes)  # both ways within one run
+    assert 0 < overflown < len(fast.scores.asked)  # both ways within one run
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("policy", ["fgd", "ocs", "pwrload"])
+def test_a_steady_state_does_not_depend_on_how_many_buckets_there_are(
+    policy: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With 32 the columns overflow or make room all the time, with 2,048 there is enough."""
+    datacenter, trace, mix = alibaba2023.datacenter(), alibaba2023.trace("multigpu20"), make_mix(policy)
+    usual = run_steady(datacenter, trace, mix, 0.8, seed=3, arrivals=8_000)
+    monkeypatch.setattr(buckets, "MOST_BUCKETS", 32)
+    assert run_steady(datacenter, trace, mix, 0.8, seed=3, arrivals=8_000) == usual
 
 
 @pytest.mark.compiled
@@ -150,8 +184,13 @@ def test_a_ring_of_4_changes_gives_the_same_run_on_the_built_in_datacenter(polic
 def test_the_first_node_of_a_bucket_is_found_beyond_its_first_block() -> None:
     """Two blocks of equal nodes that hold one task each: after a block's worth of tasks the next block is used."""
     task = make_task(gpu=1)
-    engine = make_engine([make_node(gpus=1)] * (2 * BLOCK), [task], "fgd")
-    assert [arrive(engine, task)[0] for _ in range(2 * BLOCK + 1)] == [*range(2 * BLOCK), None]
+    engine = make_engine([make_node(gpus=1)] * 128, [task], "fgd")
+    assert engine.scores.block_bits == 6
+    assert [arrive(engine, task)[0] for _ in range(129)] == [*range(128), None]
+
+
+def test_blocks_grow_with_the_datacenter() -> None:
+    assert [1 << buckets.block_bits(nodes) for nodes in (1, 1213, 12_130, 121_300)] == [64, 64, 128, 1024]
 
 
 def test_different_scores_with_equal_sums_go_to_the_first_node() -> None:
@@ -164,12 +203,36 @@ def test_different_scores_with_equal_sums_go_to_the_first_node() -> None:
     assert fast.scores.asked.buckets.tolist() == [4]
 
 
-def test_one_bucket_more_than_there_are_overflows_and_the_best_node_still_wins() -> None:
+def test_one_bucket_more_than_there_are_overflows_and_the_best_node_still_wins(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """Node n has n + 1 vCPU: as many scores as nodes, and the last is the best."""
+    monkeypatch.setattr(buckets, "MOST_BUCKETS", 64)
     task = make_task(cpu=1)
-    for nodes, overflow in ((BUCKETS, 0), (BUCKETS + 1, 1)):
+    for nodes, overflow in ((64, 0), (65, 1)):
         engine = make_engine([make_node(gpus=0, cpu=n + 1) for n in range(nodes)], [task], "many", MANY)
         assert arrive(engine, task)[0] == nodes - 1
         assert engine.scores.asked.overflow.tolist() == [overflow]
         # it has nodes - 1 vCPU left now, as many as the node before it, which comes first
         assert arrive(engine, task)[0] == nodes - 2
+
+
+def test_buckets_that_became_empty_are_used_again() -> None:
+    """One node whose score changes with every task: hundreds of scores, never more than one at a time."""
+    task = make_task(cpu=1)
+    engine = make_engine([make_node(gpus=0, cpu=900)], [task], "many", MANY)
+    assert [arrive(engine, task)[0] for _ in range(901)] == [0] * 900 + [None]
+    asked = engine.scores.asked[0]
+    assert (asked.in_use, asked.overflow, asked.room) == (0, 0, buckets.FIRST_BUCKETS)
+
+
+def test_a_term_that_is_0_at_first_tells_nodes_apart_once_it_is_not() -> None:
+    """Two equal nodes share a bucket while the term of GPUs in use is 0; then one is used, and the other is better."""
+    task, shares = make_task(cpu=1), make_task(gpu=0.5)
+    policy = Policy("used", "", gpu_in_use)
+    engine = make_engine([make_node(gpus=1), make_node(gpus=1)], [task, shares], "used", policy)
+    assert decide(engine, task) == (0, ())
+    assert engine.scores.used_terms[0] == 0
+    place(engine, shares, 0, (0,))
+    assert decide(engine, task) == (1, ())
+    assert engine.scores.used_terms[0] == 1

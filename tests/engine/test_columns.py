@@ -36,12 +36,13 @@ def test_classes_that_differ_in_memory_and_models_share_a_column() -> None:
         make_task(gpu=1, memory_mib=2),
         make_task(gpu=1, spec="T4"),
     ]
-    assert make_engine([make_node()], tasks, "fgd").state.columns.of.column.tolist() == [0, 1, 0, 0]
+    for policy in ("fgd", "pwr:0.1+fgd:0.9", "ocs", "pwrload", "epsilon"):
+        assert make_engine([make_node()], tasks, policy).state.columns.of.column.tolist() == [0, 1, 0, 0]
 
 
 def test_classes_do_not_share_where_a_policy_may_read_all_of_a_task() -> None:
     tasks = [make_task(gpu=1, memory_mib=1), make_task(gpu=1, memory_mib=2)]
-    for policy in ("random", "ocs", "random:0.1+pwr:0.9"):
+    for policy in ("random", "random:0.1+pwr:0.9"):
         assert make_engine([make_node()], tasks, policy).state.columns.of.column.tolist() == [0, 1]
     assert make_engine([make_node()], tasks, "fgd", *ALONE.values()).state.columns.of.column.tolist() == [0, 1]
 
@@ -85,7 +86,10 @@ def test_a_class_that_is_added_later_has_a_column_of_its_own_and_the_others_keep
 
 
 @pytest.mark.compiled
-@pytest.mark.parametrize("policy", ["fgd", "pwr:0.1+fgd:0.9", "bestfit", "dotprod", "gpupacking", "gpuclustering"])
+@pytest.mark.parametrize(
+    "policy",
+    ["fgd", "pwr:0.1+fgd:0.9", "bestfit", "dotprod", "gpupacking", "gpuclustering", "ocs", "pwrload", "epsilon"],
+)
 def test_shared_columns_decide_as_columns_of_one_class(policy: str) -> None:
     """A third of the tasks with constraints: 457 classes in 91 columns."""
     seeds, trace, whole = seeded(5), alibaba2023.trace("gpuspec33"), alibaba2023.datacenter()

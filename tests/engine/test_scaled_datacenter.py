@@ -35,4 +35,4 @@ def test_buckets_choose_what_the_plain_scan_chooses(policy: str, times: int) -> 
     assert np.array_equal(one.node, other.node)
     assert np.array_equal(one.gpus, other.gpus)
     assert np.array_equal(one.series, other.series)
-    assert fast.plan.bucketed == (policy not in ("random", "ocs"))  # a draw, and prices that change
+    assert fast.plan.bucketed == (policy != "random")  # a draw

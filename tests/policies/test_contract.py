@@ -188,17 +188,19 @@ def test_place_and_release_are_told_before_and_after() -> None:
     assert engine.state.memory.tolist() == [0, 1, 2000, 8000, 3]
 
 
-def test_a_policy_with_prices_or_draws_does_not_use_buckets() -> None:
-    def bucketed(policy: str) -> bool:
-        return bool(make_engine([make_node()], [make_task()], policy, PRICED).plan.bucketed)
+def test_all_policies_but_those_that_draw_use_buckets() -> None:
+    def plan(policy: str) -> tuple[bool, bool]:
+        engine = make_engine([make_node()], [make_task()], policy, PRICED)
+        return engine.plan.bucketed, engine.plan.priced
 
-    assert [bucketed(policy) for policy in ("fgd", "pwr+fgd", "priced", "fgd+priced", "random")] == [
-        True,
-        True,
-        False,
-        False,
-        False,
-    ]
+    expected = {
+        "fgd": (True, False),
+        "pwr+fgd": (True, False),
+        "priced": (True, True),
+        "fgd+priced": (True, True),
+        "random": (False, False),
+    }
+    assert {policy: plan(policy) for policy in expected} == expected
 
 
 # ---- smaller promises of the contract --------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from churn import Churn, Placed, churns
 from cli.files import write_nodes, write_tasks
 from reference import Gpus, Node, TargetClass, Task
 from wattpack.cli import main
-from wattpack.engine.decide import choose, choose_priced
+from wattpack.engine.choose import choose, choose_priced
 from wattpack.errors import UserError
 from wattpack.experiments.check_policy import check_policy, small_datacenter, small_workload
 from wattpack.experiments.scenario import policy_digest

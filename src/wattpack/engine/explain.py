@@ -9,15 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wattpack.engine.arrivals import Engine
-from wattpack.engine.decide import (
-    FIRST_TERM_100,
-    NOWHERE,
-    component_scores,
-    decide_among,
-    normalise,
-    pick,
-    treat_first_term,
-)
+from wattpack.engine.choose import FIRST_TERM_100, component_scores, normalise, treat_first_term
+from wattpack.engine.decide import NOWHERE, decide_among, pick
 from wattpack.engine.plan import Plan
 from wattpack.engine.scores import Scores
 from wattpack.engine.state import State

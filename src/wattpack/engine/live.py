@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wattpack.engine.arrivals import Engine
-from wattpack.engine.decide import NOWHERE, combine, component_scores, decide_among, normalise, pick
+from wattpack.engine.choose import combine, component_scores, normalise
+from wattpack.engine.decide import NOWHERE, decide_among, pick
 from wattpack.engine.plan import Plan
 from wattpack.engine.scores import Scores
 from wattpack.engine.state import State, arrive, place, release

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from wattpack.jit import addresses
 from wattpack.model.nodes import NODE, Datacenter
-from wattpack.model.policy import Mix, Normalise, World
+from wattpack.model.policy import Mix, Normalise, World, fixed_price
 from wattpack.model.power import PowerProfile
 from wattpack.model.target import Target
 from wattpack.model.tasks import TASK
@@ -41,14 +41,15 @@ class Plan(NamedTuple):
     params: NDArray[np.float64]
     picker: int  # the component whose GPU picker is used
     remembers: bool  # whether any component keeps a memory
-    bucketed: bool  # whether nodes of equal scores are interchangeable but for their order: see buckets.py
+    bucketed: bool  # whether nodes of equal terms are interchangeable but for their order: see buckets.py
+    priced: bool  # whether prices may change from decision to decision
     amounts_only: bool  # whether classes that differ only in memory and models have equal scores: see columns.py
 
 
 def new_plan(mix: Mix, datacenter: Datacenter, target: Target, profile: PowerProfile, world: World) -> Plan:
     """Compile the policies of `mix` (from the disk cache where they are known) and work out their parameters."""
     policies = [component.policy for component in mix.components]
-    bucketed = all(policy.terms == 1 and policy.normalise != Normalise.DRAW for policy in policies)
+    bucketed = all(policy.normalise != Normalise.DRAW for policy in policies)
     params = [np.asarray(policy.prepare(datacenter, target, profile), dtype=np.float64) for policy in policies]
     parts = np.zeros(len(policies), dtype=PART).view(np.recarray)
     parts.weight = [component.weight for component in mix.components]
@@ -72,6 +73,7 @@ def new_plan(mix: Mix, datacenter: Datacenter, target: Target, profile: PowerPro
         picker=mix.picker,
         remembers=any(policy.memory_size > 0 for policy in policies),
         bucketed=bucketed,
+        priced=any(policy.terms > 1 or policy.weigh is not fixed_price for policy in policies),
         amounts_only=bucketed and all(policy.amounts_only for policy in policies),
     )
 

@@ -11,12 +11,22 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from wattpack.engine.buckets import BLOCK, BUCKETS, find_bucket, join, leave
+from wattpack.engine.buckets import (
+    CHUNK,
+    FIRST_BUCKETS,
+    block_bits,
+    bucket_room,
+    find_bucket,
+    join,
+    leave,
+    note_used_terms,
+)
 from wattpack.engine.plan import Plan
 from wattpack.engine.state import CHANGES, State
 from wattpack.jit import call_for_int, inner, step
 from wattpack.model.fit import VERDICTS
 
+ROW_PAD = 40  # rows whose length is a power of two would all want the same places in the processor's cache
 REFUSED = -1  # in the place of a bucket: fits no class of the column
 
 # One column.
@@ -24,8 +34,22 @@ ASKED = np.dtype(
     [
         ("seen", np.int64),  # number of the last change taken in, -1: never asked for
         ("buckets", np.int64),  # buckets in use, empty ones between them included
-        ("overflow", np.int64),  # 1: too many distinct scores for buckets
+        ("in_use", np.int64),  # of the buckets, those with nodes
+        ("room", np.int64),  # buckets that `lookup` has places for, twice as many; a power of two
+        ("free", np.int64),  # of the buckets, those in `Scores.free`
+        ("overflow", np.int64),  # 1: too many distinct sets of terms for buckets
         ("feasible", np.int64),  # nodes that fit a class of the column
+    ],
+    align=True,
+)
+
+# One bucket of a column.
+BUCKET = np.dtype(
+    [
+        ("hash", np.int64),  # of its key: `fit` and the terms of its nodes
+        ("fit", np.int64),  # the classes that fit its nodes
+        ("size", np.int64),  # nodes
+        ("first", np.int64),  # no node of it stands before this block
     ],
     align=True,
 )
@@ -45,49 +69,71 @@ class Scores(NamedTuple):
 
     asked: Any  # ASKED records, one a column
     bucket: NDArray[np.int16]  # [columns, nodes] bucket of a node that fits a class of the column (>= 0), or REFUSED
-    terms: NDArray[np.float64]  # [columns, terms, nodes] scores where there are no buckets (`scatter`)
-    key: NDArray[np.float64]  # [columns, BUCKETS, terms] the scores of a bucket's nodes
-    fit: NDArray[np.int64]  # [columns, BUCKETS] the classes that fit a bucket's nodes
-    size: NDArray[np.int32]  # [columns, BUCKETS] nodes in a bucket
-    first: NDArray[np.int32]  # [columns, BUCKETS] no node of the bucket stands before this block
-    members: NDArray[np.uint8]  # [columns, BUCKETS, blocks] nodes of the bucket in each block of BLOCK nodes
+    terms: NDArray[np.float64]  # [columns, terms, nodes] terms where there are no buckets (`scatter`)
+    buckets: Any  # BUCKET records [columns, buckets]
+    key: NDArray[np.float64]  # [columns, terms, buckets] the terms of a bucket's nodes
+    offers: NDArray[np.int64]  # [columns, buckets] the classes that a bucket has nodes for
+    members: NDArray[np.uint16]  # [columns, buckets, blocks] nodes of the bucket in each block of 2 ** block_bits nodes
+    block_bits: int
+    lookup: NDArray[np.int16]  # [columns, 2 * buckets] by hash: a bucket + 1, 0: none
+    free: NDArray[np.int16]  # [columns, buckets] empty buckets that are not in `lookup`
+    used: NDArray[np.int64]  # [terms] the terms that keys are made of: see `note_used_terms`
+    is_used: NDArray[np.int64]  # [terms] 1 for those
+    used_terms: NDArray[np.int64]  # [1] how many
     failures: Any  # FAILURES records, one a class
     verdict: NDArray[np.int8]  # [classes, nodes] as counted in `failures`
     like: NDArray[np.int64]  # [types] scratch: an empty node of the type that has been scored
     hits: NDArray[np.int64]  # [ring + 1] scratch: places in the ring of changes
-    open: NDArray[np.int64]  # [BUCKETS] scratch: buckets that a decision chooses from
+    open: NDArray[np.int64]  # [buckets] scratch: buckets that a decision chooses from
+    bucket_mask: NDArray[np.int16]  # [buckets] scratch, as the three below but by bucket
+    bucket_raw: NDArray[np.float64]
+    bucket_total: NDArray[np.float64]
+    chunk_best: NDArray[np.float64]  # [buckets / CHUNK] scratch
     raw: NDArray[np.float64]  # [nodes] scratch
-    total: NDArray[np.float64]  # [nodes, or BUCKETS if more] scratch
+    total: NDArray[np.float64]  # [nodes] scratch
     mask: NDArray[np.int16]  # [nodes] scratch: >= 0 for nodes that fit a class and are offered, -1 for others
     taking_part: NDArray[np.int64]  # [1] scratch: nodes with mask >= 0
     one: NDArray[np.float64]  # [terms] scratch: terms of one node, prices of one decision
+    one_bits: NDArray[np.int64]  # the same memory, as integers
 
 
 def new_scores(state: State, plan: Plan) -> Scores:
     classes, columns, nodes = len(state.tasks), len(state.columns.all), len(state.nodes)
-    terms, buckets = int(plan.parts.terms_end[-1]), BUCKETS if plan.bucketed else 1
+    terms, room = int(plan.parts.terms_end[-1]), bucket_room(nodes, plan.priced) if plan.bucketed else FIRST_BUCKETS
     asked = np.zeros(columns, dtype=ASKED).view(np.recarray)
     failures = np.zeros(classes, dtype=FAILURES).view(np.recarray)
     asked.seen = failures.seen = -1
+    asked.room = FIRST_BUCKETS
+    one = np.zeros(terms)
     return Scores(
         asked=asked,
         bucket=np.zeros((columns, nodes), dtype=np.int16),
         terms=np.zeros((columns, terms, nodes)),
-        key=np.zeros((columns, buckets, terms)),
-        fit=np.zeros((columns, buckets), dtype=np.int64),
-        size=np.zeros((columns, buckets), dtype=np.int32),
-        first=np.zeros((columns, buckets), dtype=np.int32),
-        members=np.zeros((columns, buckets, nodes // BLOCK + 1), dtype=np.uint8),
+        buckets=np.zeros((columns, room), dtype=BUCKET).view(np.recarray),
+        key=np.zeros((columns, terms, room + ROW_PAD)),
+        offers=np.zeros((columns, room), dtype=np.int64),
+        members=np.zeros((columns, room, (nodes >> block_bits(nodes)) + 1), dtype=np.uint16),
+        block_bits=block_bits(nodes),
+        lookup=np.zeros((columns, 2 * room), dtype=np.int16),
+        free=np.zeros((columns, room), dtype=np.int16),
+        used=np.zeros(terms, dtype=np.int64),
+        is_used=np.zeros(terms, dtype=np.int64),
+        used_terms=np.zeros(1, dtype=np.int64),
         failures=failures,
         verdict=np.zeros((classes, nodes), dtype=np.int8),
         like=np.zeros(int(state.nodes.type.max()) + 1, dtype=np.int64),
         hits=np.zeros(len(state.changed) + 1, dtype=np.int64),
-        open=np.zeros(BUCKETS, dtype=np.int64),
+        open=np.zeros(room, dtype=np.int64),
+        bucket_mask=np.zeros(room, dtype=np.int16),
+        bucket_raw=np.zeros(room),
+        bucket_total=np.zeros(room),
+        chunk_best=np.zeros(room // CHUNK + 1),
         raw=np.zeros(nodes),
-        total=np.zeros(max(nodes, BUCKETS)),
+        total=np.zeros(nodes),
         mask=np.zeros(nodes, dtype=np.int16),
         taking_part=np.zeros(1, dtype=np.int64),
-        one=np.zeros(terms),
+        one=one,
+        one_bits=one.view(np.int64),
     )
 
 
@@ -164,6 +210,7 @@ def score_node(state: State, plan: Plan, scores: Scores, c: int, n: int, fitting
         scores.like[node.type] = n
     bucket = 0
     if plan.bucketed and asked.overflow == 0:
+        note_used_terms(scores)
         bucket = find_bucket(scores, c, fitting, -1 if asked.seen < 0 else scores.bucket[c, n])
         if asked.overflow == 1:
             scatter(scores, c)
@@ -184,7 +231,7 @@ def scatter(scores: Scores, c: int) -> None:
     """Fill `scores.terms` of column `c` from the keys of its buckets."""
     for t in range(len(scores.one)):
         for n in range(len(scores.raw)):
-            scores.terms[c, t, n] = scores.key[c, max(scores.bucket[c, n], 0), t]
+            scores.terms[c, t, n] = scores.key[c, t, max(scores.bucket[c, n], 0)]
 
 
 @inner

@@ -24,7 +24,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wattpack.engine.arrivals import Engine, draw_luck, run_arrivals
-from wattpack.engine.decide import NOWHERE, combine, decide, decide_among, pick
+from wattpack.engine.choose import combine
+from wattpack.engine.decide import NOWHERE, decide, decide_among, pick
 from wattpack.engine.failures import failure_reason
 from wattpack.engine.plan import Plan
 from wattpack.engine.record import Run

@@ -66,6 +66,7 @@ def epsilon_policy(epsilon_milli: float = 100.0, name: str = "epsilon") -> Polic
         weigh=weigh,
         prepare=prepare,
         term_names=("out of reach", "power"),
+        amounts_only=True,
     )
 
 

@@ -259,6 +259,7 @@ def ocs_policy(service: float = SERVICE_DEFAULT, name: str = "ocs") -> Policy:
         memory_size=MEMORY,
         prepare=prepare,
         term_names=TERM_NAMES,
+        amounts_only=True,
     )
 
 

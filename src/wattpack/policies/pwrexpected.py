@@ -136,6 +136,7 @@ def pwrexpected_policy(tasks: float = 1.0, name: str = "pwrexpected") -> Policy:
         score,
         normalise=Normalise.MIN_MAX_100,
         prepare=prepare,
+        amounts_only=True,
     )
 
 

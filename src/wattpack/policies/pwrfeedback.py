@@ -64,6 +64,7 @@ def pwrfeedback_policy(most: float = 0.5, limit: float = 0.05, name: str = "pwrf
         memory_size=1,
         prepare=prepare,
         term_names=("pwr", "fgd"),
+        amounts_only=True,
     )
 
 

@@ -83,6 +83,7 @@ def pwrload_policy(early: float = 0.5, late: float = 0.05, start: float = 0.0, n
         memory_size=1,
         prepare=prepare,
         term_names=("pwr", "fgd"),
+        amounts_only=True,
     )
 
 
