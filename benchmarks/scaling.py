@@ -26,7 +26,7 @@ from wattpack.model.target import Target
 from wattpack.policies.expression import parse
 
 TIMES = (1, 10, 100)
-POLICIES = ("fgd", "pwr:0.1+fgd:0.9")
+POLICIES = ("fgd", "pwr:0.1+fgd:0.9", "ocs")
 PLAIN_TASKS = 20_000  # the scan is slow at 100 times: measured over its first tasks
 CHURN_TASKS = 200_000
 
