@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from wattpack.experiments.axes import resolve
 from wattpack.experiments.bound.curves import BOUND, with_bound
-from wattpack.experiments.curves import Curves, at
+from wattpack.experiments.curves import LOADS, Curves, at
 from wattpack.experiments.runner import run_experiment
 from wattpack.experiments.spec import load_experiment
 from wattpack.experiments.steady_table import SteadyRow, run_steady_table
@@ -29,6 +29,8 @@ STEADY_TRACES = ("default", "multigpu20", "gpushare100", "gpuspec10")
 STEADY_LOADS = (0.5, 0.8, 0.95)
 STEADY_WINDOW_LOADS = (0.8, 0.95)  # windows are slow: on the first trace only
 STEADY_SEEDS = 3
+OCS_STEADY_POLICIES = ("fgd", "pwr:0.1+fgd:0.9", "pwr:0.2+fgd:0.8", "ocs")
+OCS_STEADY_LOADS = (0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 1.0)
 EXPERIMENT = Path(__file__).with_name("future.toml")
 
 
@@ -114,21 +116,37 @@ def grar_above(curves: Curves, other: Curves) -> NDArray[np.float64]:
     return curves.mean("grar") - other.mean("grar")
 
 
-def steady_text(rows: Sequence[SteadyRow], results: Results) -> str:
+def service_table(results: Results) -> str:
+    """Where a policy serves less than FGD: the least of its GRAR less FGD's over all loads to 1, seed by seed, mean."""
+    policies = [policy for policy in dict.fromkeys(policy for _, policy in results) if policy not in (BASELINE, BOUND)]
+    lines = [f"| trace | {' | '.join(_code(policy) for policy in policies)} |", "|" + "---|" * (1 + len(policies))]
+    for trace in traces_of(results):
+        cells = []
+        for policy in policies:
+            above = grar_above(results[trace, policy], results[trace, BASELINE])[1 : at(1.0) + 1]
+            worst = int(np.argmin(above))
+            cells.append(f"{above[worst]:+.4f} at {LOADS[1 + worst]:.3g}" if above[worst] < -5e-5 else "nowhere")
+        lines.append(f"| {trace} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def steady_text(
+    rows: Sequence[SteadyRow], results: Results, traces: Sequence[str], steady_loads: Sequence[float]
+) -> str:
     """One row a trace and policy; MW, GRAR and watts per GPU allocated at each offered load."""
     lines = [
-        f"| trace | policy | {' | '.join(f'{load:g}: MW, GRAR, W per GPU' for load in STEADY_LOADS)} |",
-        "|" + "---|" * (2 + len(STEADY_LOADS)),
+        f"| trace | policy | {' | '.join(f'{load:g}: MW, GRAR, W per GPU' for load in steady_loads)} |",
+        "|" + "---|" * (2 + len(steady_loads)),
     ]
-    for trace in STEADY_TRACES:
+    for trace in traces:
         found: dict[str, dict[float, str]] = {}
         for row in (row for row in rows if row.trace == trace):
             text = f"{row.mean('eopc_w') / 1e6:.3f} {row.mean('grar'):.4f} {row.mean('w_per_gpu'):.1f}"
             found.setdefault(row.policy, {})[row.load] = text
         power_w, grar = (results[trace, BOUND].mean(column) for column in ("eopc_w", "grar"))
-        found[BOUND] = {load: f"{power_w[at(load)] / 1e6:.3f} {grar[at(load)]:.4f}" for load in STEADY_LOADS}
+        found[BOUND] = {load: f"{power_w[at(load)] / 1e6:.3f} {grar[at(load)]:.4f}" for load in steady_loads}
         for number, (policy, by_load) in enumerate(found.items()):
-            cells = " | ".join(by_load.get(load, "") for load in STEADY_LOADS)
+            cells = " | ".join(by_load.get(load, "") for load in steady_loads)
             lines.append(f"| {'' if number else trace} | {_code(policy)} | {cells} |")
     return "\n".join(lines)
 
@@ -182,6 +200,7 @@ def main() -> None:
         "means": means_table(one_by_one),
         "windows": windows_table(results),
         "fill-up": fill_up_table(one_by_one, float(datacenter.gpus.sum())),
+        "service": service_table(one_by_one),
     }
     write_tables(chosen.page, tables)
     single, windows = (replace(block, seeds=block.seeds[:STEADY_SEEDS]) for block in experiment.blocks[:2])
@@ -194,7 +213,10 @@ def main() -> None:
         for row in run_steady_table(resolve(some)[1], inputs, loads, chosen.out, report)
     ]
     rows.sort(key=lambda row: " batch " in row.policy)
-    write_tables(chosen.page, {"steady": steady_text(rows, results)})
+    write_tables(chosen.page, {"steady": steady_text(rows, results, STEADY_TRACES, STEADY_LOADS)})
+    every = replace(experiment, blocks=(replace(single, policies=OCS_STEADY_POLICIES),))
+    rows = run_steady_table(resolve(every)[1], inputs, OCS_STEADY_LOADS, chosen.out, report)
+    write_tables(chosen.page, {"steady-ocs": steady_text(rows, results, list(inputs.traces), OCS_STEADY_LOADS)})
 
 
 if __name__ == "__main__":

@@ -148,7 +148,7 @@ def test_a_knob_stands_in_the_name_and_has_one_spelling(text: str) -> None:
 
 
 def test_a_knob_at_its_default_is_the_policy_itself() -> None:
-    assert parse("ocs@0.3") == parse("ocs")
+    assert parse("ocs@0.4") == parse("ocs")
 
 
 def test_policies_with_knobs_are_mixed_like_others() -> None:

@@ -37,6 +37,8 @@ class Statistics(NamedTuple):
     kappa: list[float]
     sizes: dict[int, tuple[float, float]]  # s -> c_s in milli, d_s
     sets: dict[frozenset[str], float]  # A -> d_A
+    target: list[TargetClass]
+    gpu_w: float  # of the GPU in the middle by watts
 
 
 def effective(task: TargetClass, worth: list[float]) -> float:
@@ -76,7 +78,15 @@ def plain_statistics(nodes: list[Node], trace: list[Task]) -> Statistics:
             specs[allowed] = specs.get(allowed, 0.0) + d
     unions = {a | b for a in specs for b in specs} - {frozenset(models)}
     sets = {a: sum(d for spec, d in specs.items() if spec <= a) for a in unions}
-    return Statistics(worth, kappa, sizes, sets)
+    watts = sorted(max_w(node.model) for node in nodes for _ in range(node.gpu))
+    gpu_w = watts[reference.ceil_div(len(watts), 2) - 1] if watts else 0.0
+    return Statistics(worth, kappa, sizes, sets, target, gpu_w)
+
+
+def max_w(model: str) -> float:
+    """Of a GPU, above idle."""
+    idle, most = reference.GPU_MODELS[model]
+    return most - idle
 
 
 def worth_of(node: Node, known: Statistics) -> float:
@@ -96,6 +106,24 @@ def idle_vcpu_of(node: Node) -> float:
     busy_cores = reference.ceil_div(node.cpu_milli, 2000) - node.cpu_left // 2000
     powered_milli = reference.ceil_div(busy_cores, 16) * 32000
     return min(powered_milli - (node.cpu_milli - node.cpu_left), node.cpu_left) / 1000
+
+
+def ahead_of(node: Node, known: Statistics) -> float:
+    """E: watts that the node is expected to spare the next task. Sizes in steps of 0.1 vCPU and 50 milli-GPU."""
+    in_use = [left for left in node.gpu_left if left < 1000]
+    has_free = len(reference.free_gpus(node)) > 0
+    level = 20 if has_free else max(in_use, default=0) // 50
+    sockets, parts = 0.0, 0.0
+    for task in known.target:
+        fits = 0 < reference.ceil_div(task.cpu_milli, 100) <= round(idle_vcpu_of(node) * 1000) // 100
+        if fits and task.num_gpu == 0:
+            sockets += task.p
+        sharing = task.num_gpu == 1 and task.gpu_milli < 1000
+        if fits and ((has_free and task.num_gpu == 1) or (sharing and math.ceil(task.gpu_milli / 50) <= level)):
+            sockets += task.p * min(1.0, max(0.0, 1 - (max_w(node.model) - known.gpu_w) / 105))
+        if sharing:
+            parts += task.p * sum(left >= task.gpu_milli for left in in_use)
+    return 105 * sockets + known.gpu_w * parts
 
 
 class Growth(NamedTuple):
@@ -124,27 +152,31 @@ def plain_gpus(node: Node, task: Task, known: Statistics) -> Gpus:
 
 
 def plain_costs(nodes: list[Node], task: Task, known: Statistics, growth: Growth) -> dict[int, float]:
-    """Every formula of shared/design/policies.md, for every node where the task fits."""
+    """Every formula of docs/guide/ocs.md, for every node where the task fits."""
     capacity = sum(node.gpu for node in nodes)
     u = 1 - sum(worth_of(node, known) for node in nodes) / max(capacity, 1)
-    window = min(max(1 - u, 0.02), 0.3) * capacity
     r = max(0.0, (u - 0.8) / 0.2)
     gamma = growth.gamma
-    price = gamma * (200 + 1800 * r) + (1 - gamma) * (100 + 400 * r)
-    slot_price = gamma * 1.5 * (200 + 1800 * r) + (1 - gamma) * (100 + 400 * r)
+    growing, steady = gamma * (200 + 1800 * r), (1 - gamma) * (100 + 400 * r)
+    price = growing + steady
+    slot_window = min(max(1 - u, 0.02), 0.3) * capacity
+    model_window = min(max(1 - u, 0.02), gamma * 0.4 + (1 - gamma) * 0.1) * capacity
+    look = gamma if known.sets else gamma + (1 - gamma) * max(0.0, 1 - 4 * r)
 
     def ratio(demand: float, supply: float) -> float:
         return 0.0 if demand == 0 else 1.0 if supply == 0 else min(1.0, demand / supply)
 
     def model_price(model: str) -> float:
         supply = {a: sum(worth_of(node, known) for node in nodes if node.model in a) for a in known.sets}
-        ratios = [ratio(d * window, supply[a]) for a, d in known.sets.items() if model in a]
-        return max((1.5 * price * x**6 for x in ratios if x > 0.3), default=0.0)
+        ratios = [ratio(d * model_window, supply[a]) for a, d in known.sets.items() if model in a]
+        kept = max(1.5 * steady, (1 - gamma) * 300)
+        return max((3 * growing * x**20 + kept * x**6 for x in ratios if x > 0.3), default=0.0)
 
-    slot_prices = {
-        s: slot_price * ratio(d * window, sum(slots_of(node, s, known) for node in nodes)) ** 6
-        for s, (_, d) in known.sizes.items()
-    }
+    free = {s: sum(slots_of(node, s, known) for node in nodes) for s in known.sizes}
+    short = {s: ratio(d * slot_window, free[s]) for s, (_, d) in known.sizes.items()}
+    short = {s: x if x > 0.2 else 0.0 for s, x in short.items()}
+    slot_prices = {s: (0.3 * growing + steady) * x**6 for s, x in short.items()}
+    stranding_price = price + gamma * 1000 * max(short.values(), default=0.0) ** 3
     model_prices = {node.model: model_price(node.model) for node in nodes}  # before the task is tried anywhere
     costs = {}
     for i, node in enumerate(nodes):
@@ -153,12 +185,14 @@ def plain_costs(nodes: list[Node], task: Task, known: Statistics, growth: Growth
         gpus = plain_gpus(node, task, known)
         tight = 0.06 * node.gpu_left[gpus[0]] if reference.is_sharing(task) else 0.0
         before = sum(reference.node_power_w(node)), stranded_of(node, known), worth_of(node, known)
+        ahead = ahead_of(node, known)
         slots = {s: slots_of(node, s, known) for s in known.sizes}
         reference.place(node, task, gpus)
         taken = before[2] - worth_of(node, known)
-        cost = sum(reference.node_power_w(node)) - before[0] + 0.1 * idle_vcpu_of(node) + tight
-        cost += price * (stranded_of(node, known) - before[1]) + (price + model_prices[node.model]) * taken
-        cost += (1 - gamma) * (6 + 60 * r) * before[2] * max(1, taken)
+        cost = sum(reference.node_power_w(node)) - before[0] + 0.1 * idle_vcpu_of(node)
+        cost += look * 0.5 * (ahead - ahead_of(node, known)) + (1 - look) * tight
+        cost += stranding_price * (stranded_of(node, known) - before[1]) + (price + model_prices[node.model]) * taken
+        cost += (gamma * 0.25 + (1 - gamma) * (8 + 80 * r)) * before[2] * max(1, taken)
         for s, (cpu_milli, _) in known.sizes.items():
             lost: float = slots[s] - slots_of(node, s, known) - (s if task.num_gpu == s else 0)
             if task.num_gpu < s and lost > 0:
@@ -241,11 +275,13 @@ def test_when_all_have_left_the_memory_is_that_of_the_empty_datacenter(churn: Ch
 # ---- growth ----------------------------------------------------------------------------------------------------------
 
 
-def test_in_a_fill_up_gamma_is_exactly_1_and_nothing_is_drained() -> None:
+def test_in_a_fill_up_gamma_is_exactly_1_and_hardly_anything_is_drained() -> None:
     engine = make_engine([make_node(gpus=8)] * 2, [HALF, WHOLE], "ocs")
     for task in [HALF, WHOLE] * 5:
         assert ocs.growth(engine.state.memory) == 1.0
-        assert (explained(engine, task).priced[ocs.DRAIN] == 0).all()
+        seen = explained(engine, task)
+        assert (seen.priced[ocs.DRAIN] >= -0.25 * 8).all()
+        assert (seen.priced[ocs.TIGHT] == 0).all()
         arrive(engine, task)
 
 
@@ -257,9 +293,28 @@ def test_departures_close_the_gate_and_the_drain_sets_in() -> None:
         assert node is not None
         release(engine, WHOLE, node, gpus)
     assert ocs.growth(engine.state.memory) == pytest.approx((0.25 - 0.1) / 0.9, abs=0.001)
-    # node 0 has 7 GPUs free, node 1 has 8: (1 - gamma) * 6 W for each
+    # node 0 has 7 GPUs free, node 1 has 8: gamma * 0.25 + (1 - gamma) * 8 W for each
     drain = explained(engine, WHOLE).priced[ocs.DRAIN]
-    assert drain.tolist() == pytest.approx([-0.8333 * 6 * 7, -0.8333 * 6 * 8], abs=0.1)
+    assert drain.tolist() == pytest.approx([-(0.1667 * 0.25 + 0.8333 * 8) * free for free in (7, 8)], abs=0.1)
+
+
+def test_with_departures_the_look_ahead_ends_where_the_datacenter_is_nearly_full() -> None:
+    """What came has left again, so gamma is 0. With half a GPU of 8 in use a = 1; with 7 more in use a = 0."""
+    engine = make_engine([make_node(gpus=8)], [HALF, WHOLE], "ocs")
+    for _ in range(40):
+        node, gpus = arrive(engine, WHOLE)
+        assert node is not None
+        release(engine, WHOLE, node, gpus)
+    place(engine, HALF, 0, (0,))
+    assert ocs.growth(engine.state.memory) == 0.0
+    seen = explained(engine, HALF)
+    assert seen.priced[ocs.TIGHT, 0] == 0
+    assert seen.priced[ocs.AHEAD, 0] != 0
+    for g in range(1, 8):
+        place(engine, WHOLE, 0, (g,))
+    seen = explained(engine, HALF)
+    assert seen.priced[ocs.TIGHT, 0] == pytest.approx(-0.06 * 500)
+    assert seen.priced[ocs.AHEAD, 0] == 0
 
 
 def test_a_refused_task_counts_as_growth() -> None:
@@ -299,6 +354,39 @@ def test_a_scarce_model_is_left_to_the_tasks_that_need_it() -> None:
     assert decide(make_engine(nodes, [free], "ocs", trace=[only_t4, only_t4, only_t4, free]), free)[0] == 1
 
 
+def test_a_fill_up_keeps_a_scarce_model_from_the_first_task_on_and_the_knob_says_for_how_much() -> None:
+    """Of 10 GPUs that will be asked for, 2 must be T4 and 2 are: all are kept. For the next 3 in 10, 0.6 would do."""
+    only_t4, free = make_task(gpu=1, cpu=1, spec="T4"), make_task(gpu=1, cpu=1)
+    nodes = [make_node(gpus=2, model="T4"), make_node(gpus=8, model="G2")]
+    trace = [only_t4] + [free] * 4
+    assert decide(make_engine(nodes, [free], "ocs@1", trace=trace), free)[0] == 1
+    assert decide(make_engine(nodes, [free], "ocs@0.3", trace=trace), free)[0] == 0
+
+
+def test_stranding_costs_more_while_slots_for_several_gpus_are_short() -> None:
+    """Every task wants 8 GPUs; one of two nodes is taken, so the slots left are 8 and the next 30 % of 16 ask for 4.8.
+
+    (4.8 / 8)**3 * 1000 W for a GPU that is stranded. With few such tasks it is too little to count.
+    """
+    eight, cpu_task = make_task(gpu=8, cpu=96), make_task(cpu=48)
+    engine = make_engine([make_node(gpus=8, cpu=96)] * 2, [eight, cpu_task], "ocs", trace=[eight])
+    place(engine, eight, 0, tuple(range(8)))
+    assert explained(engine, cpu_task).priced[ocs.STRANDED, 1] == pytest.approx(-(0.6**3) * 1000 * 4)
+    single = make_task(gpu=1, cpu=12)
+    engine = make_engine([make_node(gpus=8, cpu=96)] * 2, [single, cpu_task], "ocs", trace=[eight] + [single] * 100)
+    assert explained(engine, cpu_task).priced[ocs.STRANDED, 1] == 0
+
+
+def test_a_task_leaves_open_vcpu_to_the_one_that_it_fits() -> None:
+    """Node 0 has 20 vCPU open, node 1 has 8: a task of 8 takes these and leaves node 0 to one of 16."""
+    small, large, first, second = (make_task(cpu=cpu) for cpu in (8, 16, 12, 24))
+    engine = make_engine([make_node(gpus=0, cpu=64)] * 2, [small, large, first, second], "ocs")
+    place(engine, first, 0)
+    place(engine, second, 1)
+    assert decide(engine, small) == (1, ())
+    assert decide(engine, large) == (0, ())
+
+
 # ---- the policy as a whole -------------------------------------------------------------------------------------------
 
 
@@ -327,7 +415,7 @@ def test_explain_shows_the_terms_in_watts_and_they_add_up(tmp_path: Path, capsys
     main(["explain", write_nodes(tmp_path), write_tasks(tmp_path), "--policy", "ocs", "--task", "share-2"])
     said = capsys.readouterr().out.partition("terms of ocs")[2].splitlines()
     names = said[1].split("\u2503")
-    assert [name.strip() for name in names] == ["node", "power", "gpus", "slots_1", "sum"]
+    assert [name.strip() for name in names] == ["node", "power", "ahead", "gpus", "drain", "slots_1", "stranded", "sum"]
     cells = next(line for line in said if "t4-a <-" in line).split("\u2502")
     *terms, total = [float(cell) for cell in cells[1:]]
     assert sum(terms) == pytest.approx(total, abs=0.02)

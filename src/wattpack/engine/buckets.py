@@ -44,12 +44,16 @@ def block_bits(nodes: int) -> int:
 
 @inner
 def key_hash(scores: Any, fitting: int) -> int:
-    """A number that is the same for the same key: classes that fit and the terms in `scores.one`."""
-    mixed: Any = np.int64(fitting)
+    """A number that is the same for the same key: classes that fit and the terms in `scores.one`.
+
+    A sum of products, which the processor works out side by side: a chain of them took 60 cycles a score.
+    """
+    mixed: Any = np.int64(fitting) * MIX
     for i in range(scores.used_terms[0]):
-        mixed = (mixed ^ scores.one_bits[scores.used[i]]) * MIX
-        mixed ^= (mixed >> 32) & 0xFFFFFFFF
-    return mixed
+        mixed += scores.one_bits[scores.used[i]] * (MIX * (2 * i + 3))
+    mixed ^= (mixed >> 32) & 0xFFFFFFFF
+    mixed *= MIX
+    return mixed ^ ((mixed >> 29) & 0x7FFFFFFFF)
 
 
 @inner
@@ -99,14 +103,15 @@ def same_key(scores: Any, c: int, fitting: int, b: int) -> bool:
 
 @inner
 def note_used_terms(scores: Any) -> None:
-    """Add the terms in `scores.one` that are not 0 for the first time to those that keys are made of.
+    """Move the terms in `scores.one` that are not 0 for the first time to those that keys are made of.
 
-    Many of a policy's terms may be 0 throughout a run: `ocs` has 15 and uses 6 on the Default trace. Keys made before
+    Many of a policy's terms may be 0 throughout a run: `ocs` has 18 and uses 9 on the Default trace. Keys made before
     are 0 there, as they are in `scores.key`; a key that is made again may get a second bucket, which does no harm.
     """
-    for t in range(len(scores.one)):
-        if scores.one[t] != 0 and scores.is_used[t] == 0:
-            scores.is_used[t] = 1
+    for i in range(scores.used_terms[0], len(scores.used)):
+        t = scores.used[i]
+        if scores.one[t] != 0:
+            scores.used[i] = scores.used[scores.used_terms[0]]
             scores.used[scores.used_terms[0]] = t
             scores.used_terms[0] += 1
 

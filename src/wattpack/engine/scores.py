@@ -77,9 +77,8 @@ class Scores(NamedTuple):
     block_bits: int
     lookup: NDArray[np.int16]  # [columns, 2 * buckets] by hash: a bucket + 1, 0: none
     free: NDArray[np.int16]  # [columns, buckets] empty buckets that are not in `lookup`
-    used: NDArray[np.int64]  # [terms] the terms that keys are made of: see `note_used_terms`
-    is_used: NDArray[np.int64]  # [terms] 1 for those
-    used_terms: NDArray[np.int64]  # [1] how many
+    used: NDArray[np.int64]  # [terms] the terms that keys are made of, then the others: see `note_used_terms`
+    used_terms: NDArray[np.int64]  # [1] how many the first are
     failures: Any  # FAILURES records, one a class
     verdict: NDArray[np.int8]  # [classes, nodes] as counted in `failures`
     like: NDArray[np.int64]  # [types] scratch: an empty node of the type that has been scored
@@ -116,8 +115,7 @@ def new_scores(state: State, plan: Plan) -> Scores:
         block_bits=block_bits(nodes),
         lookup=np.zeros((columns, 2 * room), dtype=np.int16),
         free=np.zeros((columns, room), dtype=np.int16),
-        used=np.zeros(terms, dtype=np.int64),
-        is_used=np.zeros(terms, dtype=np.int64),
+        used=np.arange(terms),
         used_terms=np.zeros(1, dtype=np.int64),
         failures=failures,
         verdict=np.zeros((classes, nodes), dtype=np.int8),

@@ -13,7 +13,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from wattpack.model.nodes import Datacenter
+from wattpack.model.nodes import MAX_GPUS, Datacenter
 from wattpack.model.power import GPU_MILLI
 from wattpack.model.target import Target, TargetClass
 from wattpack.model.tasks import MAX_MODELS, models_mask
@@ -27,12 +27,14 @@ LEAST_KAPPA = 0.5  # vCPU per GPU
 # Places in the array.
 WORTH = 0  # [1001] V(r): GPUs that r free milli of one GPU are worth
 STRANDS = WORTH + GPU_MILLI + 1  # [QUANTILES] 1 / kappa_q, ascending: GPUs that one milli-vCPU keeps usable
-CAPACITY = STRANDS + QUANTILES  # GPUs of the datacenter
+STRAND_SUMS = STRANDS + QUANTILES  # [QUANTILES + 1] sums of the first q of them
+CAPACITY = STRAND_SUMS + QUANTILES + 1  # GPUs of the datacenter
 SERVICE = CAPACITY + 1  # D, the knob
 SIZES = SERVICE + 1  # number of multi-GPU sizes
 SIZE = SIZES + 1  # [MAX_SIZES] s
-SIZE_CPU = SIZE + MAX_SIZES  # [MAX_SIZES] c_s, milli-vCPU
-SIZE_DEMAND = SIZE_CPU + MAX_SIZES  # [MAX_SIZES] d_s
+SIZE_PER_CPU = SIZE + MAX_SIZES  # [MAX_SIZES] 1 / c_s, per milli-vCPU
+SIZE_GPUS = SIZE_PER_CPU + MAX_SIZES  # [MAX_SIZES, MAX_GPUS + 1] GPUs that tasks of s can use of so many free ones
+SIZE_DEMAND = SIZE_GPUS + MAX_SIZES * (MAX_GPUS + 1)  # [MAX_SIZES] d_s
 SETS = SIZE_DEMAND + MAX_SIZES  # number of model sets
 SET_DEMAND = SETS + 1  # [MAX_SETS] d_A
 GROUPS = SET_DEMAND + MAX_SETS  # number of groups
@@ -61,12 +63,16 @@ def target_statistics(target: Target, models: tuple[str, ...]) -> NDArray[np.flo
     worth = gpu_worth(classes)
     params[WORTH : WORTH + len(worth)] = worth
     demand = demand_shares(classes, worth)
-    params[STRANDS : STRANDS + QUANTILES] = 1 / (1000 * vcpu_quantiles(classes, worth, demand)[::-1])
+    strands = 1 / (1000 * vcpu_quantiles(classes, worth, demand)[::-1])
+    params[STRANDS : STRANDS + QUANTILES] = strands
+    params[STRAND_SUMS + 1 : STRAND_SUMS + QUANTILES + 1] = np.cumsum(strands)
 
     sizes = multi_gpu_sizes(classes, demand)
     params[SIZES] = len(sizes)
     for i, (size, cpu_milli, share) in enumerate(sizes):
-        params[SIZE + i], params[SIZE_CPU + i], params[SIZE_DEMAND + i] = size, cpu_milli, share
+        params[SIZE + i], params[SIZE_PER_CPU + i], params[SIZE_DEMAND + i] = size, 1 / cpu_milli, share
+        at = SIZE_GPUS + i * (MAX_GPUS + 1)
+        params[at : at + MAX_GPUS + 1] = np.arange(MAX_GPUS + 1) // size * size
 
     sets = model_sets(classes, demand, models)
     params[SETS] = len(sets)

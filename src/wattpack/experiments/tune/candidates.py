@@ -16,7 +16,7 @@ from wattpack.policies.expression import parse
 FINE_PAIR = ("pwr", "fgd")
 FINE = tuple(Decimal(text) for text in ("0.02", "0.05", "0.1", "0.15", "0.2", "0.3", "0.4", "0.5", "0.7", "0.9"))
 COARSE = tuple(Decimal(text) for text in ("0.1", "0.3", "0.5", "0.7", "0.9"))
-KNOBS = tuple(Decimal(text) for text in ("0", "0.1", "0.2", "0.45", "0.6", "0.8", "1"))
+KNOBS = tuple(Decimal(text) for text in ("0", "0.1", "0.2", "0.3", "0.6", "0.8", "1"))
 
 
 def all_candidates(registry: Mapping[str, Policy] | None = None) -> tuple[str, ...]:
