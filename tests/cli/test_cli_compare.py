@@ -72,6 +72,32 @@ def test_with_windows_every_policy_is_shown_with_and_without(
     assert "pwr batch 3" in capsys.readouterr().out
 
 
+def test_with_the_milp_the_policy_says_so_and_no_window_serves_less(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    words = ("--datacenter", write_nodes(tmp_path), "--trace", write_tasks(tmp_path), "--seeds", "2", "--policy", "pwr")
+    compare(out, *words, "--batch", "3", "--batch-milp-seconds", "60", "--no-bound")
+    policies = {row["policy"] for row in rows(out)}
+    assert policies == {"fgd", "pwr", "fgd batch 3 milp 60 s", "pwr batch 3 milp 60 s"}
+    assert "FGD, batch 3 milp 60 s" in (out / "report.html").read_text()
+
+
+def test_a_steady_state_with_holds_and_pauses_reports_both(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "out"
+    words = ("--datacenter", write_nodes(tmp_path), "--trace", write_tasks(tmp_path), "--seeds", "1", "--policy", "fgd")
+    more = ("--steady", "0.5", "--defrag-every", "5000", "--defrag-moves", "3", "--defrag-pause-seconds", "30")
+    compare(out, *words, *more, "--batch", "8", "--batch-seconds", "600", "--no-bound")
+    with (out / "steady.csv").open(newline="") as file:
+        found = {(row["policy"], row["defrag_every"]): row for row in csv.DictReader(file)}
+    assert set(found) == {(policy, every) for policy in ("fgd", "fgd batch 8") for every in ("", "5000")}
+    held = found["fgd batch 8", "5000"]
+    assert 0 < float(held["mean_wait_s"]) < float(held["largest_wait_s"]) <= 600
+    assert held["defrag_pause_seconds"] == "30"
+    assert float(held["lost_gpu_s"]) >= 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "at most 3 moves every 5000 arrivals, each paused for 30 s" in said
+    assert "GPUs paused" in said
+
+
 def test_a_window_of_no_tasks_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         compare(tmp_path / "out", "--batch", "0")
@@ -113,6 +139,12 @@ def test_an_empty_task_file_gives_an_empty_result(tmp_path: Path, capsys: pytest
         (("--policy", "fgd+fgd"), "'fgd' appears twice"),
         (("--seeds", "0"), "expected 1 to"),
         (("--on", "nosuch"), "nosuch"),
+        (("--batch-seconds", "30", "--steady", "0.5"), "without windows, expected a batch of 2 tasks or more too"),
+        (("--batch", "4", "--batch-seconds", "30"), "expected --steady LOADS too"),
+        (("--batch", "4", "--batch-seconds", "0", "--steady", "0.5"), "batch seconds 0, expected above 0"),
+        (("--batch", "4", "--batch-milp-seconds", "-1"), "batch MILP seconds -1, expected 0 (without it)"),
+        (("--defrag-pause-seconds", "5", "--steady", "0.5"), "expected --defrag-every ARRIVALS too"),
+        (("--defrag-every", "9", "--steady", "0.5", "--defrag-pause-seconds", "-1"), "expected 0 to"),
     ],
 )
 def test_bad_input_gets_one_line_exit_2_and_no_folder(

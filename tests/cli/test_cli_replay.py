@@ -105,3 +105,79 @@ def test_an_unwritable_output_is_one_line_and_exit_2(tmp_path: Path, capsys: pyt
         replay(tmp_path, "--decisions", str(tmp_path / "no" / "such" / "folder" / "d.csv"))
     assert ended.value.code == 2
     assert "cannot be written" in capsys.readouterr().err.strip().splitlines()[-1]
+
+
+def with_times(*seconds: object) -> str:
+    header, *lines = TASKS.splitlines()
+    times = [str(second) for second in seconds] + ["1000"] * (len(lines) - len(seconds))
+    return "\n".join([f"{header},creation_time", *(f"{line},{t}" for line, t in zip(lines, times, strict=True))]) + "\n"
+
+
+def test_with_windows_decisions_stay_in_order_and_the_series_is_in_the_order_of_placing(tmp_path: Path) -> None:
+    replay(tmp_path, "--decisions", str(tmp_path / "d.csv"), "--series", str(tmp_path / "s.csv"), "--batch", "4")
+    names = [line.split(",")[0] for line in TASKS.splitlines()[1:]]
+    assert (tmp_path / "d.csv").read_text().splitlines()[0] == "task,node,gpu_index"
+    assert [row["task"] for row in rows(tmp_path / "d.csv")] == names
+    series = rows(tmp_path / "s.csv")
+    assert sorted(row["task"] for row in series) == sorted(names)
+    assert {row["task"] for row in series[:4]} == set(names[:4])  # window by window
+    assert [row["failed"] for row in series][-1] == "1"
+    arrived = [int(row["arrived_gpu_milli"]) for row in series]
+    assert arrived == sorted(arrived)
+
+
+def test_windows_that_close_by_time_say_how_long_tasks_were_held(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Tasks at 0, 10, 25 s, the others at 1000 s: windows of two, at most 20 s. Waits: 10, 0, 20, then 0."""
+    nodes, tasks = write_nodes(tmp_path), write_tasks(tmp_path, with_times(0, 10, 25))
+    main(["replay", "--nodes", nodes, "--tasks", tasks, "--policy", "fgd", "--batch", "2", "--batch-seconds", "20"])
+    said = capsys.readouterr().out
+    assert said.startswith("fgd batch 2: 7 tasks, 6 placed, 1 failed")
+    assert f"held for {(10 + 0 + 20) / 7:.1f} s in the mean, 20.0 s at most" in said
+
+
+def test_windows_of_one_task_change_nothing_and_the_milp_gives_the_same_again(tmp_path: Path) -> None:
+    for name, more in (
+        ("a", ()),
+        ("b", ("--batch", "1")),
+        *((x, ("--batch", "4", "--batch-milp-seconds", "60")) for x in "cd"),
+    ):
+        replay(tmp_path, "--decisions", str(tmp_path / f"{name}.csv"), *more)
+    texts = [(tmp_path / f"{name}.csv").read_bytes() for name in "abcd"]
+    assert texts[0] == texts[1]
+    assert texts[2] == texts[3]
+
+
+@pytest.mark.parametrize(
+    ("tasks", "words", "said"),
+    [
+        (TASKS, ("--batch", "0"), "batch 0, expected 1 (no windows) to 256 tasks"),
+        (TASKS, ("--batch-seconds", "5"), "without windows, expected a batch of 2 tasks or more too"),
+        (TASKS, ("--batch", "2", "--target", "learnt"), "--target learnt with --batch 2, expected one of them"),
+        (TASKS, ("--batch", "2", "--batch-seconds", "5"), "tasks.csv, line 1: no column 'creation_time'"),
+        (with_times(5, 4), ("--batch", "2", "--batch-seconds", "5"), "line 3, column creation_time: '4', expected"),
+        (with_times("x"), ("--batch", "2", "--batch-seconds", "5"), "line 2, column creation_time: 'x', expected"),
+        (with_times("nan"), ("--batch", "2", "--batch-seconds", "5"), "column creation_time: 'nan', expected seconds"),
+    ],
+)  # fmt: skip
+def test_windows_that_make_no_sense_are_one_line_and_exit_2(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], tasks: str, words: tuple[str, ...], said: str
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(
+            [
+                "replay",
+                "--nodes",
+                write_nodes(tmp_path),
+                "--tasks",
+                write_tasks(tmp_path, tasks),
+                "--policy",
+                "fgd",
+                *words,
+            ]
+        )
+    assert ended.value.code == 2
+    lines = [line for line in capsys.readouterr().err.strip().splitlines() if not line.startswith("compiling")]
+    assert len(lines) == 1
+    assert said in lines[0]

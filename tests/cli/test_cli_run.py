@@ -1,5 +1,6 @@
 """`wattpack run` from the outside: what it writes and says, its exit codes, and Ctrl-C."""
 
+import csv
 import io
 import os
 import signal
@@ -14,6 +15,7 @@ from rich.console import Console
 from experiments.small import SMALL_SPEC, run_files, write_plugin, write_spec
 from wattpack.cli import main
 from wattpack.cli.progress import progress_bar
+from wattpack.experiments.steady_table import run_steady_jobs
 from wattpack.policies import REGISTRY
 
 # about 40 ms a run: long enough to be stopped in the middle
@@ -152,3 +154,36 @@ def test_progress_is_silent_where_it_is_no_terminal() -> None:
         report(0, 2, "")
         report(1, 2, "a run")
     assert screen.getvalue().strip() == ""
+
+
+def test_an_experiment_with_steady_loads_writes_steady_csv_too_and_goes_on_from_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run_steady_jobs, "__defaults__", (None, 400))  # arrivals: 60,000 would take minutes
+    out = tmp_path / "out"
+    more = "batch = [1, 4]\nbatch_seconds = 300\nsteady = 0.5\n"
+    more += "defrag_every = [0, 100]\ndefrag_moves = 5\ndefrag_pause_seconds = 60\n"
+    file = write_spec(
+        tmp_path, 'datacenter = "nodes.csv"\ntrace = "tasks.csv"\npolicy = ["pwr", "bestfit"]\nseeds = 2\n' + more
+    )
+    assert run(file, "--out", out) == 0
+    said = capsys.readouterr().out
+    assert said.endswith(f"steady   {out / 'steady.csv'}\n")
+    assert "pwr batch 4 within 300 s, moving" in " ".join(said.split())
+    with (out / "steady.csv").open(newline="") as opened:
+        rows = list(csv.DictReader(opened))
+    assert {(row["policy"], row["batch_seconds"], row["defrag_every"]) for row in rows} == {
+        (f"{policy}{batch}", "300" if batch else "", every)
+        for policy in ("pwr", "bestfit")
+        for batch in ("", " batch 4")
+        for every in ("", "100")
+    }
+    assert all(row["saving"] == "" for row in rows)  # fgd was not run
+    for row in rows:
+        assert (float(row["mean_wait_s"]) > 0) == (row["batch_seconds"] != "")
+        assert float(row["largest_wait_s"]) <= 300
+        assert (float(row["lost_gpu_s"]) > 0) == (float(row["moves_per_arrival"] or 0) > 0)
+    kept = {path.name: path.stat().st_mtime_ns for path in (out / "steady").iterdir()}
+    assert len(kept) == 2 * 2 * 2 * 2
+    assert run(file, "--out", out) == 0
+    assert {path.name: path.stat().st_mtime_ns for path in (out / "steady").iterdir()} == kept

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from wattpack.datasets.csv_files import read_datacenter, read_workload
+from wattpack.datasets.csv_files import read_arrival_s, read_datacenter, read_workload
 from wattpack.errors import UserError
 from wattpack.model.nodes import Datacenter
 from wattpack.model.tasks import TaskClass, Workload
@@ -257,3 +257,16 @@ def test_a_file_that_is_missing_or_a_folder_or_not_text_is_a_fault(tmp_path: Pat
         with pytest.raises(UserError) as fault:
             read_workload(path)
         assert_fault(fault, str(path), "expected a CSV file")
+
+
+def test_times_of_arrival_are_seconds_in_order_and_other_columns_do_not_matter(tmp_path: Path) -> None:
+    file = written(tmp_path / "tasks.csv", "creation_time,name\n0,a\n2.5,b\n2.5,c\n1e3,d\n")
+    assert read_arrival_s(file).tolist() == [0.0, 2.5, 2.5, 1000.0]
+    assert read_arrival_s(written(tmp_path / "none.csv", "creation_time\n")).tolist() == []
+
+
+@pytest.mark.parametrize("text", ["", "-1", "soon", "inf", "1_0", "1"])
+def test_a_time_that_is_none_or_before_the_one_above_is_a_fault(tmp_path: Path, text: str) -> None:
+    file = written(tmp_path / "tasks.csv", f"name,creation_time\na,2\nb,{text}\n")
+    with pytest.raises(UserError, match=f"line 3, column creation_time: '{text}', expected seconds from 2 on"):
+        read_arrival_s(file)

@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import reference
-from builders import make_datacenter, make_workload
+from builders import make_datacenter, make_node, make_task, make_workload
 from cases import Case, cases
 from wattpack.datasets import alibaba2023
 from wattpack.engine.arrivals import Engine, draw_luck
 from wattpack.engine.record import gpu_index_text
-from wattpack.engine.timed import simulate_timed
+from wattpack.engine.timed import Rounds, move_one, simulate_timed
 from wattpack.errors import UserError
 from wattpack.experiments.steady import offered, run_steady
 from wattpack.model.target import Target
@@ -112,3 +112,26 @@ def test_a_trace_without_gpu_demand_has_no_steady_load() -> None:
     trace = make_workload([reference.Task("t", 1000, 1024, 0, 0)])
     with pytest.raises(UserError, match="no GPU is asked for"):
         offered(trace, 1000, 0.5, 10, np.random.default_rng(1))
+
+
+@pytest.mark.parametrize(("pause_s", "placed", "lost_gpu_s"), [(0.0, [0, 0, 0, 1], 0.0), (4.0, [0, 0, 0, -1], 4.0)])
+def test_a_moved_task_is_paused_and_leaves_so_much_later(pause_s: float, placed: list[int], lost_gpu_s: float) -> None:
+    """Two nodes of one GPU. The first task, for 10 s, is moved to the other node at 5 s: with a pause of 4 s it is
+    there until 14 s, so that of two tasks that come at 12 s only one finds a GPU.
+    """
+    whole, without = make_task(gpu=1, cpu=1), make_task(cpu=1)
+    tasks, nodes = [whole, without, whole, whole], [make_node(gpus=1), make_node(gpus=1)]
+    workload, engine = make_workload(tasks), engine_of(nodes, tasks, "fgd", tasks)
+    arrival_s, duration_s = np.array([0.0, 5.0, 12.0, 12.0]), np.array([10.0, 1.0, 5.0, 5.0])
+
+    def mover(present: np.ndarray, node: np.ndarray, gpus: np.ndarray) -> np.ndarray:
+        assert sorted(present.tolist()) == [0, 1]
+        move_one(engine.state, engine.plan, int(workload.sequence[0]), int(node[0]), 1, 1, 1)
+        node[0] = 1
+        return np.array([0])
+
+    rounds = Rounds(mover, 2, pause_s)
+    steady, node, _ = simulate_timed(engine, workload, arrival_s, duration_s, np.zeros((4, 2)), 0, rounds)
+    assert sorted(node[2:].tolist()) == sorted(placed[2:])
+    assert (steady.moves, steady.lost_gpu_s, steady.measured_s) == (1, lost_gpu_s, 12.0)
+    assert steady.paused_gpus == pytest.approx(lost_gpu_s / 12.0)

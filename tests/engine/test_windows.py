@@ -10,11 +10,11 @@ from builders import make_engine, make_node, make_task, make_workload
 from cases import Case, cases
 from wattpack.datasets import alibaba2023
 from wattpack.engine.arrivals import Engine, draw_luck
+from wattpack.engine.batch import ALONE, Batch, run_windows
 from wattpack.engine.state import COLUMNS
 from wattpack.engine.timed import simulate_timed
 from wattpack.engine.timed_windows import simulate_timed_windows
-from wattpack.engine.windows import assign, place_window, rank, run_windows, take_back
-from wattpack.errors import UserError
+from wattpack.engine.windows import assign, place_window, rank, take_back
 from wattpack.experiments.steady import offered
 from wattpack.model.target import Target
 from wattpack.policies.expression import parse
@@ -38,7 +38,10 @@ def state_of(engine: Engine) -> list[bytes]:
 def test_windows_of_one_task_are_the_usual_run(case: Case, policy: str) -> None:
     workload = make_workload(case.tasks)
     luck = draw_luck(workload, np.random.default_rng(1))
-    usual, ours = engine_of(case, policy).run(workload, luck), run_windows(engine_of(case, policy), workload, luck, 1)
+    usual, ours = (
+        engine_of(case, policy).run(workload, luck),
+        run_windows(engine_of(case, policy), workload, luck, ALONE),
+    )
     for column in ("node", "gpus", "reason", "series"):
         assert np.array_equal(getattr(usual, column), getattr(ours, column))
 
@@ -75,7 +78,7 @@ def test_a_large_task_of_the_window_goes_first_where_it_would_not_fit_otherwise(
     workload = make_workload([small, large])
     luck = np.zeros((2, 2))
     assert make_engine([make_node(gpus=2)], [small, large]).run(workload, luck).node.tolist() == [0, -1]
-    run = run_windows(make_engine([make_node(gpus=2)], [small, large]), workload, luck, 2)
+    run = run_windows(make_engine([make_node(gpus=2)], [small, large]), workload, luck, Batch(2))
     assert run.node.tolist() == [-1, 0]
     assert run.gpus.tolist() == [0, 0b11]
     assert run.requested_milli.tolist() == [2000, 3000]  # in the order in which they were placed
@@ -101,13 +104,6 @@ def test_of_equal_assignments_that_with_the_first_nodes_is_taken() -> None:
     assert sorted(assign(np.full((2, 5), 7.0)).tolist()) == [0, 1]
 
 
-@pytest.mark.parametrize("batch", [0, -1, 257])
-def test_a_window_of_an_impossible_size_is_refused(batch: int) -> None:
-    workload = make_workload([make_task()])
-    with pytest.raises(UserError, match="expected 1 \\(no windows\\) to 256 tasks"):
-        run_windows(make_engine([make_node()], [make_task()]), workload, np.zeros((1, 2)), batch)
-
-
 # ---- with departures -------------------------------------------------------------------------------------------------
 
 
@@ -121,7 +117,7 @@ def test_timed_windows_of_one_task_are_the_usual_timed_run() -> None:
     for windows in (False, True):
         engine = Engine(datacenter, workload.classes, parse("ocs"), Target.of(trace))
         run = (engine, workload, arrival_s, duration_s, luck, 700)
-        results.append(simulate_timed_windows(*run, 1) if windows else simulate_timed(*run))
+        results.append(simulate_timed_windows(*run, ALONE) if windows else simulate_timed(*run))
     assert results[0][0] == results[1][0]
     assert np.array_equal(results[0][1], results[1][1])
     assert np.array_equal(results[0][2], results[1][2])
@@ -136,10 +132,14 @@ def test_a_held_task_starts_when_its_window_is_full() -> None:
     workload = make_workload([whole] * 3)
     engine = make_engine([make_node(gpus=2)], [whole])
     times = np.array([0.0, 10.0, 20.0]), np.full(3, 5.0)
-    steady, node, _ = simulate_timed_windows(engine, workload, *times, np.zeros((3, 2)), 1, 2)
+    steady, node, _ = simulate_timed_windows(engine, workload, *times, np.zeros((3, 2)), 1, Batch(2))
     assert node.tolist() == [0, 0, 0]
     assert steady.allocated_gpus == 1.0
     assert steady.grar == 1.0
+    assert (steady.mean_wait_s, steady.largest_wait_s) == (
+        0.0,
+        0.0,
+    )  # of the second and the third: both closed a window
 
 
 def test_a_window_reads_the_state_that_departures_have_left() -> None:
@@ -148,5 +148,5 @@ def test_a_window_reads_the_state_that_departures_have_left() -> None:
     workload = make_workload([whole] * 4)
     engine = make_engine([make_node(gpus=1)], [whole])
     arrival_s, duration_s = np.array([0.0, 0.0, 1.0, 6.0]), np.array([5.0, 5.0, 5.0, 5.0])
-    _, node, _ = simulate_timed_windows(engine, workload, arrival_s, duration_s, np.zeros((4, 2)), 0, 2)
+    _, node, _ = simulate_timed_windows(engine, workload, arrival_s, duration_s, np.zeros((4, 2)), 0, Batch(2))
     assert sorted(node[:2].tolist()) == sorted(node[2:].tolist()) == [-1, 0]

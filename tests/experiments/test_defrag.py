@@ -14,7 +14,7 @@ from cases import clusters, task_lists
 from reference import Gpus, Node, Task
 from wattpack.engine.arrivals import Engine, draw_luck
 from wattpack.engine.state import CPU_POWER, GPU_POWER
-from wattpack.engine.timed import simulate_timed
+from wattpack.engine.timed import Rounds, simulate_timed
 from wattpack.experiments.bound.offline import place_all
 from wattpack.experiments.defrag.search import Defrag, Move
 from wattpack.experiments.steady import Moving, new_mover, offered, run_steady
@@ -206,8 +206,8 @@ def test_a_timed_run_with_moves_ends_with_every_task_where_it_says(policy: str) 
     datacenter, trace = make_datacenter(NODES), make_workload(TASKS)
     workload, arrival_s, duration_s = offered(trace, datacenter.gpu_milli, 0.6, 600, np.random.default_rng(3))
     engine = Engine(datacenter, workload.classes, parse(policy), make_target(TASKS))
-    luck, mover = draw_luck(workload, None), new_mover(engine, workload, 5)
-    steady, node, gpus = simulate_timed(engine, workload, arrival_s, duration_s, luck, 100, mover, 20)
+    luck, rounds = draw_luck(workload, None), Rounds(new_mover(engine, workload, 5), 20)
+    steady, node, gpus = simulate_timed(engine, workload, arrival_s, duration_s, luck, 100, rounds)
     assert steady.moves > 0
     gone = arrival_s + duration_s <= arrival_s[-1]
     node[gone] = -1

@@ -17,7 +17,8 @@ def test_names_are_not_part_of_the_id_and_everything_else_is() -> None:
     scenario = new_scenario(small_inputs(), "small", "tasks", "fgd", 42)
     assert replace(scenario, trace="another", datacenter="name").id == scenario.id
     changes = [{"policy": "pwr"}, {"seed": 43}, {"profile": "linear"}, {"up_to": 1.0}, {"trace_digest": "0"},
-               {"datacenter_digest": "0"}, {"policy_digest": "0"}, {"batch": 4}]  # fmt: skip
+               {"datacenter_digest": "0"}, {"policy_digest": "0"}, {"batch": 4},
+               {"batch_milp_seconds": 1.0}]  # fmt: skip
     ids = {replace(scenario, **change).id for change in changes}  # type: ignore[arg-type]
     assert len(ids | {scenario.id}) == len(changes) + 1
 

@@ -9,6 +9,8 @@ import pytest
 from experiments.small import SMALL_SPEC, write_spec
 from wattpack.datasets.alibaba2023 import TRACES
 from wattpack.errors import UserError
+from wattpack.experiments.axes import resolve_steady
+from wattpack.experiments.regime import Moving, Regime
 from wattpack.experiments.spec import load_experiment, load_paper, resolve
 
 
@@ -107,6 +109,12 @@ def test_all_problems_are_told_at_once_with_their_places(tmp_path: Path) -> None
         profile = "cubic"
         up_to = [0.5, 2, "all"]
         batch = [1, 0, 2.5]
+        batch_milp_seconds = -1
+        batch_seconds = [0, "long"]
+        steady = [0, 0.5, 11]
+        defrag_every = -1
+        defrag_moves = 0
+        defrag_pause_seconds = nan
         """,
     )
     for expected in (
@@ -130,6 +138,14 @@ def test_all_problems_are_told_at_once_with_their_places(tmp_path: Path) -> None
         "up_to[3]: 'all', expected a load",
         "batch[2]: 0, expected 1 (no windows) to 256 tasks",
         "batch[3]: 2.5, expected a number of tasks",
+        "batch_milp_seconds: -1, expected 0 (without the MILP) to 3600 seconds",
+        "batch_seconds[1]: 0, expected above 0",
+        "batch_seconds[2]: 'long', expected seconds",
+        "steady[1]: 0, expected an offered load above 0 and at most 10",
+        "steady[3]: 11, expected an offered load",
+        "defrag_every: -1, expected 0 (no moves)",
+        "defrag_moves: 0, expected 1 to",
+        "defrag_pause_seconds: nan, expected 0 to",
     ):
         assert expected in told
     assert told.count("known policies:") == 1  # the list of names is told once
@@ -168,6 +184,11 @@ def test_a_place_in_a_block_says_which(tmp_path: Path) -> None:
         ("policy = 'fgd'\nexperiment = []", "experiment: expected one or more blocks"),
         ("policy = 'fgd'\npolicy = 'pwr'", "expected TOML"),
         ("policy = ", "expected TOML"),
+        ("policy = 'fgd'\nbatch_milp_seconds = 1", "batch_milp_seconds: without batch, expected that too"),
+        ("policy = 'fgd'\nbatch = 4\nbatch_seconds = 1", "batch_seconds: a fill-up has no time, expected steady"),
+        ("policy = 'fgd'\ndefrag_every = 9", "defrag_every: without steady, expected that too"),
+        ("policy = 'fgd'\nsteady = 0.5\ndefrag_moves = 9", "defrag_moves: without defrag_every, expected that too"),
+        ("policy = 'fgd'\nsteady = []", "steady: an empty list, expected an offered load"),
     ],
 )
 def test_a_fault_is_one_line(tmp_path: Path, text: str, expected: str) -> None:
@@ -238,3 +259,48 @@ def test_the_axes_that_a_folder_keeps_are_an_experiment_again(tmp_path: Path) ->
     file = write_spec(tmp_path, SMALL_SPEC)
     kept = {"experiment": [block.axes() for block in load_experiment(file).blocks]}
     assert resolved(write_spec(tmp_path, json.dumps(kept), "again.json")) == resolved(file)
+
+
+STEADY_SPEC = """
+datacenter = "nodes.csv"
+trace = "tasks.csv"
+policy = "fgd"
+seeds = 1
+up_to = [0.5, 1.0]
+batch = [1, 4]
+batch_seconds = [30, inf]
+steady = [0.5, 0.8]
+defrag_every = [0, 100]
+defrag_moves = 10
+defrag_pause_seconds = [0, 60]
+"""
+
+
+def test_steady_states_are_axes_too_and_each_is_there_once(tmp_path: Path) -> None:
+    """Without windows there is no hold, without moves no pause, and a steady state does not end at a load."""
+    experiment = load_experiment(write_spec(tmp_path, STEADY_SPEC))
+    assert len(resolve(experiment)[1]) == 4
+    found = resolve_steady(experiment)
+    # loads x (as it is, moving, moving with pauses) x (no windows, windows held for 30 s, windows)
+    assert len(found) == 2 * 3 * 3 == len(set(found))
+    regimes = [regime for scenario, regime in found if scenario.batch == 4 and regime.load == 0.8]
+    assert regimes[:3] == [
+        Regime(0.8, 30.0),
+        Regime(0.8, 30.0, Moving(100, 10)),
+        Regime(0.8, 30.0, Moving(100, 10, 60.0)),
+    ]
+    assert {scenario.up_to for scenario, _ in found} == {1.3}
+    assert resolve_steady(load_experiment(write_spec(tmp_path, SMALL_SPEC))) == ()
+
+
+def test_the_axes_of_a_steady_state_are_an_experiment_again(tmp_path: Path) -> None:
+    experiment = load_experiment(write_spec(tmp_path, STEADY_SPEC))
+    kept = {"experiment": [block.axes() for block in experiment.blocks]}
+    again = load_experiment(write_spec(tmp_path, json.dumps(kept), "again.json"))
+    assert resolve_steady(again) == resolve_steady(experiment)
+
+
+def test_the_milp_is_an_axis_of_windows_only(tmp_path: Path) -> None:
+    file = write_spec(tmp_path, SMALL_SPEC + "batch = [1, 4]\nbatch_milp_seconds = [0, 60]\n")
+    labels = {scenario.label for scenario in resolve(load_experiment(file))[1] if scenario.policy == "fgd"}
+    assert labels == {"fgd", "fgd batch 4", "fgd batch 4 milp 60 s"}

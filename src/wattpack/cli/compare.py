@@ -12,13 +12,15 @@ from cyclopts import Parameter
 from wattpack.cli.made import made_with, raise_if_failed
 from wattpack.cli.plugins import load_plugins
 from wattpack.cli.progress import progress_bar
+from wattpack.cli.steady import show_steady
 from wattpack.datasets import alibaba2023
 from wattpack.datasets.sources import load_datacenter
+from wattpack.engine.batch import new_batch
 from wattpack.errors import UserError
 from wattpack.experiments.bound.curves import bound_is_quick, with_bound
 from wattpack.experiments.compare import DEFAULT_POLICIES, DEFAULT_SEEDS, Comparison, compare
-from wattpack.experiments.steady import Moving
-from wattpack.experiments.steady_table import SteadyRow, baselines_of, parse_loads, run_steady_table
+from wattpack.experiments.regime import Moving, new_moving
+from wattpack.experiments.steady_table import parse_loads, run_steady_table
 from wattpack.experiments.summary import write_summary
 from wattpack.jit import say_if_compiling
 
@@ -32,8 +34,11 @@ def compare_command(
     steady: str | None = None,
     defrag_every: int | None = None,
     defrag_moves: int = 100,
+    defrag_pause_seconds: float = 0.0,
     bound: Annotated[bool | None, Parameter(negative="--no-bound")] = None,
     batch: int = 1,
+    batch_seconds: float | None = None,
+    batch_milp_seconds: float = 0.0,
     out: Path = Path("wattpack-results"),
     on: str = "local",
     workers: int | None = None,
@@ -59,11 +64,17 @@ def compare_command(
         With --steady: run each policy also with tasks moved after every so many arrivals, as `wattpack defrag` would.
     defrag_moves
         At most so many moves each time.
+    defrag_pause_seconds
+        A moved task is paused for so long and leaves so much later; a task runs for an hour in the mean.
     bound
         The bound too: the least power that any policy could reach at the most service (5 to 11 s for a built-in trace).
         It is left out of itself for traces with very many classes; --bound insists, --no-bound leaves it out.
     batch
         Run each policy also with windows: so many tasks are held and placed together.
+    batch_seconds
+        With --steady: a window also closes when its first task has waited so long.
+    batch_milp_seconds
+        Place each window by a small MILP too, which may take at most so long; kept where it is better. 60 is plenty.
     out
         Folder for summary.csv, report.html, figures and the finished runs.
     on
@@ -75,7 +86,10 @@ def compare_command(
     """
     load_plugins(plugin or [])
     loads = parse_loads(steady) if steady is not None else ()
-    moving = parse_moving(defrag_every, defrag_moves, bool(loads))
+    moving = parse_moving(defrag_every, defrag_moves, defrag_pause_seconds, bool(loads))
+    window = new_batch(batch, batch_seconds, batch_milp_seconds)
+    if batch_seconds is not None and not loads:
+        raise UserError("--batch-seconds holds tasks that come in time, expected --steady LOADS too")
     say_if_compiling()
     with progress_bar("comparing") as report:
         comparison = compare(
@@ -89,6 +103,7 @@ def compare_command(
             on,
             plugin or [],
             batch,
+            batch_milp_seconds,
         )
     if bound is not False:
         comparison = bounded(comparison, datacenter, out, bound is True)
@@ -98,7 +113,7 @@ def compare_command(
     if loads and comparison.results:
         with progress_bar("steady state") as report:
             inputs = (comparison.scenarios, comparison.inputs, loads)
-            rows = run_steady_table(*inputs, out, report, workers, moving=moving)
+            rows = run_steady_table(*inputs, out, report, workers, moving=moving, batch_seconds=window.seconds)
         show_steady(rows)
         print(f"steady   {out / 'steady.csv'}")
     for name in trace or []:
@@ -110,14 +125,14 @@ def compare_command(
     raise_if_failed(comparison.outcome)
 
 
-def parse_moving(every: int | None, moves: int, with_steady: bool) -> Moving | None:
+def parse_moving(every: int | None, moves: int, pause_s: float, with_steady: bool) -> Moving | None:
     if every is None:
+        if pause_s != 0:
+            raise UserError(f"--defrag-pause-seconds {pause_s:g} without moves, expected --defrag-every ARRIVALS too")
         return None
     if not with_steady:
         raise UserError("--defrag-every moves tasks in a steady state, expected --steady LOADS too")
-    if every < 1 or moves < 1:
-        raise UserError(f"--defrag-every {every} --defrag-moves {moves}, expected 1 or more")
-    return Moving(every, moves)
+    return new_moving(every, moves, pause_s)
 
 
 def bounded(comparison: Comparison, datacenter: str, out: Path, insists: bool) -> Comparison:
@@ -149,37 +164,3 @@ def show(comparison: Comparison, out: Path, gpus: float, on: str) -> None:
     print(f"summary  {out / 'summary.csv'}\nreport   {out / 'report.html'}")
     for path in figures:
         print(f"figure   {path}")
-
-
-def show_steady(rows: list[SteadyRow]) -> None:
-    """One table a trace: power, saving, GRAR and watts per GPU at each offered load."""
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    console = Console()
-    if not console.is_terminal:
-        console = Console(width=100)
-    moving = next((row.moving for row in rows if row.moving is not None), None)
-    told = f" (moving: at most {moving.moves} moves every {moving.every} arrivals)" if moving is not None else ""
-    baselines = baselines_of(rows)
-    for trace, load in baselines:
-        table = Table(
-            title=Text(f"{trace}: steady state at offered load {load:g}{told}"), show_edge=False, title_justify="left"
-        )
-        table.add_column("policy", no_wrap=moving is None)
-        for column in ("MW", "saving %", "GRAR", "W per GPU", "frag. GPUs", *(["moves a task"] if moving else [])):
-            table.add_column(column, justify="right", no_wrap=True)
-        for row in rows:
-            if (row.trace, row.load) == (trace, load):
-                saving = 1 - row.mean("eopc_w") / baselines[trace, load].mean("eopc_w")
-                table.add_row(
-                    Text(row.title),
-                    f"{row.mean('eopc_w') / 1e6:.3f}",
-                    "-" if row is baselines[trace, load] else f"{100 * saving:.1f}",
-                    f"{row.mean('grar'):.4f}±{row.spread('grar'):.4f}",
-                    f"{row.mean('w_per_gpu'):.1f}±{row.spread('w_per_gpu'):.1f}",
-                    f"{row.mean('fragmentation_gpus'):.0f}",
-                    *([f"{row.moves_per_arrival:.3f}"] if moving else []),
-                )
-        console.print(table)

@@ -9,10 +9,11 @@ from pathlib import Path
 
 from wattpack.cli.placements import measure, outcome_of, print_saving, read_placements
 from wattpack.cli.plugins import load_plugins
-from wattpack.datasets.csv_files import read_datacenter, read_workload
+from wattpack.datasets.csv_files import read_arrival_s, read_datacenter, read_workload
 from wattpack.datasets.inflation import seeded
 from wattpack.datasets.sources import load_trace
 from wattpack.engine.arrivals import simulate
+from wattpack.engine.batch import new_batch, simulate_windows
 from wattpack.engine.learning import LEARNT, simulate_learning
 from wattpack.engine.record import Run
 from wattpack.errors import UserError
@@ -47,6 +48,9 @@ def replay_command(
     placements: Path | None = None,
     profile: str = PAPER.name,
     seed: int = 0,
+    batch: int = 1,
+    batch_seconds: float | None = None,
+    batch_milp_seconds: float = 0.0,
     plugin: list[Path] | None = None,
 ) -> None:
     """Place the tasks of a file in order on the nodes of a file, ties to the first node, and write every decision.
@@ -73,6 +77,14 @@ def replay_command(
         Power profile: paper, linear, concave, measured.
     seed
         For policy random only.
+    batch
+        Hold so many tasks and place them together. Decisions stay in the order of the tasks file, the series is in the
+        order of placing.
+    batch_seconds
+        A window also closes when its first task has waited so long: the tasks file must have a column creation_time
+        (seconds, ascending). Nothing leaves.
+    batch_milp_seconds
+        Place each window by a small MILP too, which may take at most so long; kept where it is better. 60 is plenty.
     plugin
         Python file that registers policies of your own; may be given again.
     """
@@ -82,15 +94,21 @@ def replay_command(
         raise UserError(f"--seed {seed}, expected 0 or more")
     if profile not in PROFILES:
         raise UserError(f"--profile {profile!r}, expected one of {', '.join(PROFILES)}")
+    window = new_batch(batch, batch_seconds, batch_milp_seconds)
+    if window.tasks > 1 and target == LEARNT:
+        raise UserError(f"--target {LEARNT} with --batch {batch}, expected one of them")
     watts = PROFILES[profile]
     datacenter = read_datacenter(nodes, watts)
     workload = read_workload(tasks)
+    arrival_s = None if batch_seconds is None else read_arrival_s(tasks)
     aim = Target.of(workload if target in (None, LEARNT) else load_trace(str(target)))
     placed = None if placements is None else read_placements(placements, datacenter, workload)
     say_if_compiling()
     now = None if placed is None else measure(placed, datacenter, workload, aim, watts)
     if target == LEARNT:
         run = simulate_learning(datacenter, workload, mix, seeded(seed).policy, watts)
+    elif window.tasks > 1:
+        run = simulate_windows(datacenter, workload, mix, aim, seeded(seed).policy, watts, window, arrival_s)
     else:
         run = simulate(datacenter, workload, mix, aim, seeded(seed).policy, watts)
     if decisions is not None:
@@ -99,7 +117,7 @@ def replay_command(
         write_csv(series, SERIES, series_rows(run))
     for text in unplaceable_classes(datacenter, workload):
         print(f"can never fit any node: {text}", file=sys.stderr)
-    print_outcome(run, mix.expression)
+    print_outcome(run, f"{mix.expression} {window.label}".rstrip())
     if now is not None:
         print_saving(now, outcome_of(run), mix.expression)
 
@@ -120,7 +138,8 @@ def series_rows(run: Run) -> Iterable[Sequence[object]]:
     )
     fragmentation = run.fragmentation_milli.tolist()
     for i, values in enumerate(zip(*columns, strict=True)):
-        yield run.workload.task_name(i), *values, f"{fragmentation[i]:.6f}"
+        task = i if run.order is None else int(run.order[i])
+        yield run.workload.task_name(task), *values, f"{fragmentation[i]:.6f}"
 
 
 def write_csv(path: Path, header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
@@ -147,3 +166,5 @@ def print_outcome(run: Run, expression: str) -> None:
     watts = f"CPU {run.cpu_power_w[-1] / 1000:.1f}, GPU {run.gpu_power_w[-1] / 1000:.1f}"
     print(f"  power {run.power_w[-1] / 1000:.1f} kW ({watts})")
     print(f"  fragmentation {run.fragmentation_milli[-1] / 1000:.1f} GPUs")
+    if run.wait_s is not None:
+        print(f"  held for {run.wait_s.mean():.1f} s in the mean, {run.wait_s.max():.1f} s at most")

@@ -8,8 +8,11 @@ from pathlib import Path
 from wattpack.cli.made import made_with, raise_if_failed, told
 from wattpack.cli.plugins import load_plugins
 from wattpack.cli.progress import progress_bar
+from wattpack.cli.steady import show_steady
+from wattpack.experiments.axes import resolve_steady
 from wattpack.experiments.runner import Outcome, run_experiment, summarise
 from wattpack.experiments.spec import load_experiment
+from wattpack.experiments.steady_table import run_steady_jobs
 from wattpack.experiments.summary import BASELINE, Results
 from wattpack.jit import say_if_compiling
 
@@ -31,7 +34,8 @@ def run_command(
     Parameters
     ----------
     experiment
-        TOML or JSON file whose lists are axes: policy, trace, datacenter, seeds, profile, up_to, batch.
+        TOML or JSON file whose lists are axes: policy, trace, datacenter, seeds, profile, up_to, batch; with steady
+        (offered loads) also a steady state, run on this machine, with batch_seconds, defrag_every and others.
     out
         Folder for the results.
     on
@@ -52,6 +56,11 @@ def run_command(
     if len(scenarios) <= SHOWN_UP_TO:
         show(folder.read(scenarios), outcome, out, on)
     print(f"summary  {summary}")
+    if steady := resolve_steady(loaded):
+        with progress_bar(f"{loaded.name}, steady state") as report:
+            rows = run_steady_jobs(steady, loaded.inputs, out, report, workers)
+        show_steady(rows)
+        print(f"steady   {out / 'steady.csv'}")
     raise_if_failed(outcome)
 
 

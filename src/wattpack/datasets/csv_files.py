@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 from collections.abc import Callable, Iterator
 from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
 
 from wattpack.errors import UserError
 from wattpack.model.nodes import MAX_GPUS, Datacenter
@@ -19,6 +23,7 @@ NODE_COLUMNS = ("sn", "cpu_milli", "memory_mib", "gpu", "model")
 NODE_OPTIONAL = ("cpu_model",)
 TASK_COLUMNS = ("name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli")
 TASK_OPTIONAL = ("gpu_spec", "cpu_spec")
+ARRIVAL_COLUMN = "creation_time"  # read only where time matters
 
 
 class Row:
@@ -50,6 +55,17 @@ class Row:
         if number is None or not least <= number <= most:
             raise self.fault(column, expected)
         return number
+
+    def seconds(self, column: str, least: float) -> float:
+        """A number from `least` on."""
+        text = self.cells[column]
+        try:
+            found = float(text) if text.isascii() and "_" not in text else math.nan
+        except ValueError:
+            found = math.nan
+        if not least <= found < math.inf:
+            raise self.fault(column, f"seconds from {least:g} on: rows in order of arrival")
+        return found
 
     def spec(self, column: str) -> str:
         text = self.cells.get(column, "")
@@ -115,6 +131,14 @@ def read_workload(path: str | Path) -> Workload:
             )
         )
     return Workload.of(tasks, names, name=file.stem)
+
+
+def read_arrival_s(path: str | Path) -> NDArray[np.float64]:
+    """When the tasks of a CSV file come: its column `creation_time`, seconds, ascending."""
+    found: list[float] = []
+    for row in read_rows(Path(path), (ARRIVAL_COLUMN,), ()):
+        found.append(row.seconds(ARRIVAL_COLUMN, found[-1] if found else 0.0))
+    return np.array(found, dtype=np.float64)
 
 
 def read_rows(file: Path, required: tuple[str, ...], optional: tuple[str, ...]) -> Iterator[Row]:

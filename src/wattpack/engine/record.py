@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,11 @@ class Run:
     node: NDArray[np.int32]  # index of the node, -1 if the task failed
     gpus: NDArray[np.int32]  # bit g: GPU g
     reason: NDArray[np.uint8]  # why a task failed, a verdict of model/fit.py; 0 if placed
-    series: NDArray[np.int64]  # [tasks, COLUMNS]
+    series: NDArray[np.int64]  # [tasks, COLUMNS], in the order in which the tasks were placed
+    # Of batch windows: the tasks in the order in which they were placed (None: as they came), and the seconds that each
+    # was held (None: without times).
+    order: NDArray[np.int64] | None = None
+    wait_s: NDArray[np.float64] | None = None
 
     @classmethod
     def empty(cls, datacenter: Datacenter, workload: Workload, start: NDArray[np.int64]) -> Run:
@@ -41,6 +45,9 @@ class Run:
 
     def __len__(self) -> int:
         return len(self.node)
+
+    def with_windows(self, order: NDArray[np.int64], wait_s: NDArray[np.float64] | None) -> Run:
+        return replace(self, order=order, wait_s=wait_s)
 
     @property
     def load(self) -> NDArray[np.float64]:

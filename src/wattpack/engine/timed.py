@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from wattpack.engine.arrivals import Engine
 from wattpack.engine.decide import NOWHERE, decide, pick
+from wattpack.engine.departures import Departures, delay, no_departures, pop, push
 from wattpack.engine.plan import Plan
 from wattpack.engine.scores import Scores
 from wattpack.engine.state import (
@@ -32,57 +33,6 @@ from wattpack.engine.state import (
 )
 from wattpack.jit import inner, kernel
 from wattpack.model.tasks import Workload
-
-
-class Departures(NamedTuple):
-    """Tasks that are placed, as a heap by (time, task); `size` is int64[1]."""
-
-    time_s: NDArray[np.float64]
-    task: NDArray[np.int64]
-    size: NDArray[np.int64]
-
-
-@inner
-def earlier(heap: Departures, a: int, b: int) -> bool:
-    if heap.time_s[a] != heap.time_s[b]:
-        return heap.time_s[a] < heap.time_s[b]
-    return heap.task[a] < heap.task[b]
-
-
-@inner
-def swap(heap: Departures, a: int, b: int) -> None:
-    time_s, task = heap.time_s[a], heap.task[a]
-    heap.time_s[a], heap.task[a] = heap.time_s[b], heap.task[b]
-    heap.time_s[b], heap.task[b] = time_s, task
-
-
-@inner
-def push(heap: Departures, time_s: float, task: int) -> None:
-    at = heap.size[0]
-    heap.time_s[at], heap.task[at] = time_s, task
-    heap.size[0] += 1
-    while at > 0 and earlier(heap, at, (at - 1) // 2):
-        swap(heap, at, (at - 1) // 2)
-        at = (at - 1) // 2
-
-
-@inner
-def pop(heap: Departures) -> int:
-    """Take the first departure out; returns its task."""
-    task = heap.task[0]
-    heap.size[0] -= 1
-    swap(heap, 0, heap.size[0])
-    at = 0
-    while True:
-        first = 2 * at + 1
-        if first >= heap.size[0]:
-            return task
-        if first + 1 < heap.size[0] and earlier(heap, first + 1, first):
-            first += 1
-        if not earlier(heap, first, at):
-            return task
-        swap(heap, at, first)
-        at = first
 
 
 @inner
@@ -154,11 +104,20 @@ class Steady(NamedTuple):
     fragmentation_gpus: float
     arrivals: int  # measured
     moves: int = 0  # of tasks that were placed already, while measured
+    lost_gpu_s: float = 0.0  # GPU-seconds that moved tasks were paused, while measured
+    measured_s: float = 0.0
+    mean_wait_s: float = 0.0  # of the tasks that came while measured: from arrival until their window closed
+    largest_wait_s: float = 0.0
 
     @property
     def w_per_gpu(self) -> float:
         """Watts per GPU allocated: the fair measure where policies serve different amounts."""
         return self.eopc_w / self.allocated_gpus if self.allocated_gpus > 0 else float("nan")
+
+    @property
+    def paused_gpus(self) -> float:
+        """GPUs that were held by paused tasks, mean over time."""
+        return self.lost_gpu_s / self.measured_s if self.measured_s > 0 else 0.0
 
 
 @kernel
@@ -171,8 +130,30 @@ def move_one(state: State, plan: Plan, k: int, source: int, old: int, to: int, n
     change(state, plan, k, source, old, -1)
 
 
-# Given the tasks that are there, moves some of them: changes the state of the engine and `node` and `gpus`; how many.
-Mover = Callable[[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32]], int]
+# Given the tasks that are there, moves some of them: changes the state of the engine and `node` and `gpus`. Returns
+# those that were moved, int64[moves]: a task that was moved twice stands there twice.
+Mover = Callable[[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32]], NDArray[np.int64]]
+
+
+class Rounds:
+    """Moves after every so many arrivals, at the moment of the last of them; what they cost, while measured.
+
+    A moved task is paused for `pause_s` on its new place and leaves so much later.
+    """
+
+    def __init__(self, mover: Mover, every: int, pause_s: float = 0.0) -> None:
+        self.mover, self.every, self.pause_s = mover, every, pause_s
+        self.moves, self.lost_gpu_s = 0, 0.0
+
+    def move(
+        self, heap: Departures, workload: Workload, node: NDArray[np.int32], gpus: NDArray[np.int32], measured: bool
+    ) -> None:
+        moved = self.mover(heap.task[: heap.size[0]].copy(), node, gpus)
+        if self.pause_s > 0:
+            delay(heap, moved, self.pause_s)
+        if measured:
+            self.moves += len(moved)
+            self.lost_gpu_s += self.pause_s * float(workload.gpu_request_milli()[moved].sum()) / 1000
 
 
 def simulate_timed(
@@ -182,31 +163,29 @@ def simulate_timed(
     duration_s: NDArray[np.float64],
     luck: NDArray[np.float64],
     measured_from: int,
-    mover: Mover | None = None,
-    every: int = 0,
+    rounds: Rounds | None = None,
 ) -> tuple[Steady, NDArray[np.int32], NDArray[np.int32]]:
-    """Run `workload` with these times (arrivals ascending) on `engine`; also the node and the GPUs of each task.
-
-    `mover` is called after every so many arrivals, at the moment of the last of them.
-    """
+    """Run `workload` with these times (arrivals ascending) on `engine`; also the node and the GPUs of each task."""
     tasks = len(workload)
     node, gpus = np.full(tasks, NOWHERE, dtype=np.int32), np.zeros(tasks, dtype=np.int32)
-    heap = Departures(np.zeros(tasks + 1), np.zeros(tasks + 1, dtype=np.int64), np.zeros(1, dtype=np.int64))
-    integrals = np.zeros(COLUMNS + 1)
+    heap, integrals = no_departures(tasks), np.zeros(COLUMNS + 1)
     state, plan, scores = engine.state, engine.plan, engine.scores
-    clock, moves, stride = arrival_s[:1].copy(), 0, every if mover is not None else max(tasks, 1)
+    clock, stride = arrival_s[:1].copy(), rounds.every if rounds is not None else max(tasks, 1)
     for begin in range(0, tasks, stride):
-        if mover is not None and begin > 0:
-            moved = mover(heap.task[: heap.size[0]].copy(), node, gpus)
-            moves += moved if begin > measured_from else 0
+        if rounds is not None and begin > 0:
+            rounds.move(heap, workload, node, gpus, begin > measured_from)
         times = (arrival_s, duration_s, luck, measured_from)
         part = (begin, min(begin + stride, tasks), clock)
         run_timed(state, plan, scores, workload.sequence, *times, heap, node, gpus, integrals, *part)
-    return steady_of(workload, node, integrals, measured_from, moves), node, gpus
+    return steady_of(workload, node, integrals, measured_from, rounds), node, gpus
 
 
 def steady_of(
-    workload: Workload, node: NDArray[np.int32], integrals: NDArray[np.float64], measured_from: int, moves: int = 0
+    workload: Workload,
+    node: NDArray[np.int32],
+    integrals: NDArray[np.float64],
+    measured_from: int,
+    rounds: Rounds | None = None,
 ) -> Steady:
     """The means of a run: `node` by task, `integrals` as `run_timed` fills them."""
     means = integrals[:COLUMNS] / integrals[COLUMNS] if integrals[COLUMNS] > 0 else np.full(COLUMNS, np.nan)
@@ -220,5 +199,7 @@ def steady_of(
         grar=float(placed / asked.sum()) if asked.sum() > 0 else 1.0,
         fragmentation_gpus=float(means[FRAGMENTATION:].sum()) / MICRO / 1000,
         arrivals=len(workload) - measured_from,
-        moves=moves,
+        moves=rounds.moves if rounds is not None else 0,
+        lost_gpu_s=rounds.lost_gpu_s if rounds is not None else 0.0,
+        measured_s=float(integrals[COLUMNS]),
     )

@@ -1,4 +1,4 @@
-"""The timed run with batch windows: tasks are held until `batch` of them have come, and placed at that moment.
+"""The timed run with batch windows: tasks are held until their window closes (batch.py), and placed at that moment.
 
 A task's duration counts from then; what leaves while tasks are held leaves as ever.
 """
@@ -11,11 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wattpack.engine.arrivals import Engine
+from wattpack.engine.batch import Batch, closings
 from wattpack.engine.decide import NOWHERE
+from wattpack.engine.departures import Departures, no_departures, pop, push
 from wattpack.engine.plan import Plan
 from wattpack.engine.state import COLUMNS, State, release
-from wattpack.engine.timed import Departures, Steady, pass_time, pop, push, steady_of
-from wattpack.engine.windows import check_batch, place_window
+from wattpack.engine.timed import Rounds, Steady, pass_time, steady_of
+from wattpack.engine.windows import place_window
 from wattpack.jit import kernel
 from wattpack.model.tasks import Workload
 
@@ -61,21 +63,26 @@ def simulate_timed_windows(
     duration_s: NDArray[np.float64],
     luck: NDArray[np.float64],
     measured_from: int,
-    batch: int,
+    batch: Batch,
+    rounds: Rounds | None = None,
 ) -> tuple[Steady, NDArray[np.int32], NDArray[np.int32]]:
-    """`simulate_timed` with windows of `batch` tasks; the last window of a run may be smaller."""
-    check_batch(batch)
+    """`simulate_timed` with windows. Tasks are moved when the window closes in which so many have come."""
     tasks = len(workload)
     node, gpus = np.full(tasks, NOWHERE, dtype=np.int32), np.zeros(tasks, dtype=np.int32)
-    heap = Departures(np.zeros(tasks + 1), np.zeros(tasks + 1, dtype=np.int64), np.zeros(1, dtype=np.int64))
-    integrals, state, plan = np.zeros(COLUMNS + 1), engine.state, engine.plan
-    sequence, now = workload.sequence, float(arrival_s[0]) if tasks > 0 else 0.0
-    for at in range(0, tasks, batch):
-        end = min(at + batch, tasks)
-        until, measured = float(arrival_s[end - 1]), end - 1 > measured_from
-        let_leave(state, plan, heap, now, until, measured, sequence, node, gpus, integrals)
-        now = until
-        placed = place_window(engine, workload, sequence[at:end], luck[at:end])
-        node[at + placed.order], gpus[at + placed.order] = placed.node, placed.gpus
-        let_stay(heap, now, at, duration_s[at:end], node[at:end])
-    return steady_of(workload, node, integrals, measured_from), node, gpus
+    heap, integrals, wait_s = no_departures(tasks), np.zeros(COLUMNS + 1), np.zeros(tasks)
+    state, plan, sequence = engine.state, engine.plan, workload.sequence
+    now = float(arrival_s[0]) if tasks > 0 else 0.0
+    for begin, end, moment_s in closings(arrival_s, batch):
+        measured = end - 1 > measured_from
+        let_leave(state, plan, heap, now, moment_s, measured, sequence, node, gpus, integrals)
+        now, rows = moment_s, slice(begin, end)
+        placed = place_window(engine, workload, sequence[rows], luck[rows], batch.milp_seconds)
+        node[begin + placed.order], gpus[begin + placed.order] = placed.node, placed.gpus
+        let_stay(heap, now, begin, duration_s[rows], node[rows])
+        wait_s[rows] = now - arrival_s[rows]
+        if rounds is not None and end // rounds.every > begin // rounds.every and end < tasks:
+            rounds.move(heap, workload, node, gpus, end > measured_from)
+    steady = steady_of(workload, node, integrals, measured_from, rounds)
+    if len(held := wait_s[measured_from:]) > 0:
+        steady = steady._replace(mean_wait_s=float(held.mean()), largest_wait_s=float(held.max()))
+    return steady, node, gpus

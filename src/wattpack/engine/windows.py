@@ -1,4 +1,4 @@
-"""Batch windows: tasks are held until `batch` of them have come, then placed together.
+"""Batch windows: how the tasks of one window are placed together; batch.py says when a window closes.
 
 A window is placed in several ways, each on the real state and taken back again (`release` is the exact inverse of
 `place`); the best one is kept:
@@ -8,11 +8,13 @@ A window is placed in several ways, each on the real state and taken back again 
     shuffled     in each of ORDERS random orders, the same ones for all windows of a size
     assigned     each task to another node, such that the sum of the policy's scores is largest (linear assignment);
                  it spreads, but it sees all tasks at once
+    recombined   where it is asked for: a small MILP (window_milp.py) over sets of tasks that one node takes together,
+                 those of the ways above and others; kept only if it is better than all of them
 
 Best: most GPU placed, then fewest tasks refused, then least power with fragmentation at FRAGMENTATION_W a GPU; of
-equals the first of the list. There is no limit in seconds, which would make runs differ between machines: the number of
-ways is fixed, a window has at most MAX_BATCH tasks, and of the nodes only those are assigned that could be part of a
-best assignment.
+equals the first of the list. But for the safety limit of the MILP there is no limit in seconds, which would make runs
+differ between machines: the number of ways is fixed, a window has a largest size, and of the nodes only those are
+assigned that could be part of a best assignment.
 """
 
 from __future__ import annotations
@@ -23,12 +25,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from wattpack.engine.arrivals import Engine, draw_luck, run_arrivals
+from wattpack.engine.arrivals import Engine, run_arrivals
 from wattpack.engine.choose import combine
 from wattpack.engine.decide import NOWHERE, decide, decide_among, pick
 from wattpack.engine.failures import failure_reason
+from wattpack.engine.node_cost import has_room
 from wattpack.engine.plan import Plan
-from wattpack.engine.record import Run
 from wattpack.engine.scores import Scores
 from wattpack.engine.state import (
     ALLOCATED,
@@ -43,15 +45,10 @@ from wattpack.engine.state import (
     place,
     release,
 )
-from wattpack.errors import UserError
+from wattpack.engine.window_milp import solve_window
 from wattpack.jit import kernel
-from wattpack.model.nodes import Datacenter
-from wattpack.model.policy import Mix
-from wattpack.model.power import PAPER, PowerProfile
-from wattpack.model.target import Target
 from wattpack.model.tasks import Workload
 
-MAX_BATCH = 256
 ORDERS = 32  # with 8 half to three quarters of the gain (default, the mix, windows of 16); a run takes 2 s, not 0.05
 FRAGMENTATION_W = 200.0  # watts that a GPU which the next task cannot use is worth; the same as ocs takes for a GPU
 
@@ -153,6 +150,32 @@ def place_again(state: State, plan: Plan, sequence: Any, node: Any, gpus: Any, s
             series[i, column] = state.totals[column]
 
 
+@kernel
+def place_wished(
+    state: State, plan: Plan, scores: Scores, window: Any, luck: Any, order: Any, node: Any, gpus: Any, reason: Any
+) -> None:
+    """Place the tasks of a window in this order, each on its node and GPUs if it has room there by then; else, and
+    where no node is wished, wherever the policy likes.
+
+    node, gpus: int32[tasks], the wishes, by order; what became of them is written there.
+    """
+    for j in range(len(order)):
+        i = order[j]
+        k: Any = np.int64(window[i])
+        arrive(state, plan, k)
+        n: Any = np.int64(node[j])
+        picked: Any = np.int64(gpus[j])
+        if n == NOWHERE or not has_room(state.nodes[n], state.tasks[k], picked):
+            n = decide(state, plan, scores, k, luck[i, 0])
+            picked = np.int64(0) if n == NOWHERE else pick(state, plan, scores, k, n, luck[i, 1])
+        node[j], gpus[j] = n, picked
+        if n == NOWHERE:
+            state.totals[FAILED] += 1
+            reason[j] = failure_reason(state, scores, k)
+        else:
+            place(state, plan, k, n, picked)
+
+
 class Placed(NamedTuple):
     """A window as it was placed: `order` are the tasks of the window in the order of the other columns."""
 
@@ -161,11 +184,7 @@ class Placed(NamedTuple):
     gpus: NDArray[np.int32]
     reason: NDArray[np.uint8]
     series: NDArray[np.int64]
-
-
-def check_batch(batch: int) -> None:
-    if not 1 <= batch <= MAX_BATCH:
-        raise UserError(f"batch {batch}, expected 1 (no windows) to {MAX_BATCH} tasks")
+    milp: bool = False  # whether it is the MILP's way
 
 
 def assign(table: NDArray[np.float64]) -> NDArray[np.int64]:
@@ -212,7 +231,13 @@ def rank(more: NDArray[np.int64]) -> tuple[float, ...]:
     return (-float(more[ALLOCATED]), float(more[FAILED]), watts + FRAGMENTATION_W * fragmented_gpus)
 
 
-def place_window(engine: Engine, workload: Workload, window: NDArray[np.int32], luck: NDArray[np.float64]) -> Placed:
+def place_window(
+    engine: Engine,
+    workload: Workload,
+    window: NDArray[np.int32],
+    luck: NDArray[np.float64],
+    milp_seconds: float = 0.0,
+) -> Placed:
     """Place the tasks of `window` (classes, in order of arrival) in the best of the ways tried."""
     state, plan, scores, tasks = engine.state, engine.plan, engine.scores, len(window)
     if tasks == 1:
@@ -233,34 +258,32 @@ def place_window(engine: Engine, workload: Workload, window: NDArray[np.int32], 
     try_ways(state, plan, scores, window, luck, wishes, ways, start, memory)
     best = min(range(len(ways.order)), key=lambda way: rank(ways.totals[way] - start))  # the first of equals
     placed = Placed(ways.order[best], ways.node[best], ways.gpus[best], ways.reason[best], ways.series)
+    if milp_seconds > 0:
+        least = rank(ways.totals[best] - start)
+        placed = recombined(engine, window, luck, ways, milp_seconds, start, memory, least) or placed
     place_again(state, plan, window[placed.order], placed.node, placed.gpus, placed.series)
     return placed
 
 
-def run_windows(engine: Engine, workload: Workload, luck: NDArray[np.float64], batch: int) -> Run:
-    """`Engine.run` with windows of `batch` tasks. Row i of the series is the state after i + 1 tasks, in the order in
-    which they were placed: readings at a load see no tasks that are held.
-    """
-    check_batch(batch)
-    run = Run.empty(engine.datacenter, workload, engine.state.totals[:COLUMNS])
-    for at in range(0, len(workload), batch):
-        rows = slice(at, at + batch)
-        placed = place_window(engine, workload, workload.sequence[rows], luck[rows])
-        tasks = at + placed.order
-        run.node[tasks], run.gpus[tasks], run.reason[tasks] = placed.node, placed.gpus, placed.reason
-        run.series[rows] = placed.series
-    return run
-
-
-def simulate_windows(
-    datacenter: Datacenter,
-    workload: Workload,
-    mix: Mix,
-    target: Target,
-    rng: np.random.Generator | None = None,
-    profile: PowerProfile = PAPER,
-    batch: int = 1,
-) -> Run:
-    """`simulate` with windows of `batch` tasks; with 1 it is the same run."""
-    engine = Engine(datacenter, workload.classes, mix, target, profile)
-    return run_windows(engine, workload, draw_luck(workload, rng), batch)
+def recombined(
+    engine: Engine,
+    window: NDArray[np.int32],
+    luck: NDArray[np.float64],
+    ways: Ways,
+    seconds: float,
+    start: NDArray[np.int64],
+    memory: NDArray[np.float64],
+    least: tuple[float, ...],
+) -> Placed | None:
+    """The window as the MILP wants it, tried step by step and taken back again; None if it is not better."""
+    wish = solve_window(engine.state, window, ways.order, ways.node, ways.gpus, FRAGMENTATION_W, seconds)
+    if wish is None:
+        return None
+    state, plan, totals = engine.state, engine.plan, np.zeros(COLUMNS, dtype=np.int64)
+    reason = np.zeros(len(window), dtype=np.uint8)
+    place_wished(state, plan, engine.scores, window, luck, wish.order, wish.node, wish.gpus, reason)
+    totals[:] = state.totals[:COLUMNS]
+    take_back(state, plan, window, wish.order, wish.node, wish.gpus, start, memory)
+    if rank(totals - start) >= least:
+        return None
+    return Placed(wish.order, wish.node, wish.gpus, reason, ways.series, milp=True)

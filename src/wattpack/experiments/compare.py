@@ -8,7 +8,7 @@ from pathlib import Path
 
 from wattpack.datasets import alibaba2023
 from wattpack.datasets.sources import load_datacenter, load_trace
-from wattpack.engine.windows import check_batch
+from wattpack.engine.batch import new_batch
 from wattpack.experiments.axes import DEFAULT_SEEDS as DEFAULT_SEEDS  # part of what this module offers
 from wattpack.experiments.axes import Block, Experiment, first_seeds
 from wattpack.experiments.runner import Outcome, Report, run_experiment
@@ -48,13 +48,15 @@ def compare(
     on: str = "local",
     plugins: Sequence[str | Path] = (),
     batch: int = 1,
+    batch_milp_seconds: float = 0.0,
 ) -> Comparison:
     """Run every policy on every trace with every seed, skip what is finished in `out`, write `out/summary.csv`.
 
     All inputs are read before anything is written. `report(done, all, what)` is called after each run. `on` and
-    `plugins` are those of `run_all`. With `batch` every policy is also run with windows of so many tasks.
+    `plugins` are those of `run_all`. With `batch` every policy is also run with windows of so many tasks, with
+    `batch_milp_seconds` placed by a MILP too that may take so long a window.
     """
-    check_batch(batch)
+    new_batch(batch, milp_seconds=batch_milp_seconds)
     chosen = first_seeds(seeds)
     expressions = tuple(dict.fromkeys(parse(policy).expression for policy in (BASELINE, *policies)))
     inputs = Inputs(
@@ -64,7 +66,8 @@ def compare(
     )
     # A trace without tasks has no loads to read at: its result is empty.
     filled = tuple(name for name, trace in inputs.traces.items() if len(trace) > 0)
-    block = Block(expressions, filled, (datacenter,), chosen, batches=tuple(dict.fromkeys((1, batch))))
+    batches, milp_seconds = tuple(dict.fromkeys((1, batch))), (float(batch_milp_seconds),)
+    block = Block(expressions, filled, (datacenter,), chosen, batches=batches, milp_seconds=milp_seconds)
     experiment = Experiment("compare", (block,), inputs)
     folder, scenarios, outcome = run_experiment(experiment, out, report, on, workers, plugins)
     results = folder.read(scenarios)

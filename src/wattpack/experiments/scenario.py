@@ -16,8 +16,8 @@ import numpy as np
 
 from wattpack.datasets.inflation import UP_TO, node_order, run_workload, seeded
 from wattpack.engine.arrivals import simulate
+from wattpack.engine.batch import ALONE, Batch, simulate_windows
 from wattpack.engine.record import Run
-from wattpack.engine.windows import simulate_windows
 from wattpack.jit import source_digest
 from wattpack.model.nodes import Datacenter
 from wattpack.model.policy import Mix, Policy
@@ -49,11 +49,16 @@ class Scenario:
     trace_digest: str
     policy_digest: str
     batch: int = 1  # tasks that are held and placed together
+    batch_milp_seconds: float = 0.0  # that the MILP of a window may take; 0: without it
+
+    @property
+    def window(self) -> Batch:
+        return Batch(self.batch, milp_seconds=self.batch_milp_seconds)
 
     @property
     def label(self) -> str:
         """What stands for the policy in curves, summaries and reports: with its window, where it has one."""
-        return self.policy if self.batch == 1 else f"{self.policy} batch {self.batch}"
+        return f"{self.policy} {self.window.label}".rstrip()
 
     @cached_property
     def id(self) -> str:
@@ -92,6 +97,7 @@ def new_scenario(
     profile: str = PAPER.name,
     up_to: float = UP_TO,
     batch: int = 1,
+    batch_milp_seconds: float = 0.0,
 ) -> Scenario:
     mix = parse(policy)
     return Scenario(
@@ -105,6 +111,7 @@ def new_scenario(
         inputs.digests["trace"][trace],
         policy_digest(mix),
         batch,
+        float(batch_milp_seconds) if batch > 1 else 0.0,
     )
 
 
@@ -168,7 +175,7 @@ def run_scenario(scenario: Scenario, inputs: Inputs) -> Run:
     profile = inputs.profiles[scenario.profile]
     mix = parse(scenario.policy)
     if scenario.batch > 1:
-        return simulate_windows(shuffled, workload, mix, target, seeds.policy, profile, scenario.batch)
+        return simulate_windows(shuffled, workload, mix, target, seeds.policy, profile, scenario.window)
     return simulate(shuffled, workload, mix, target, seeds.policy, profile)
 
 
@@ -179,11 +186,14 @@ def run_seed(
     seed: int,
     profile: PowerProfile = PAPER,
     up_to: float = UP_TO,
+    batch: Batch = ALONE,
 ) -> Run:
     """One run of the paper's experiment; all policies of a seed see the same workload and node order."""
     seeds = seeded(seed)
     workload = run_workload(trace, datacenter.gpu_milli, seeds.workload, up_to)
     shuffled = datacenter.ordered(node_order(datacenter, seeds.node_order))
+    if batch.tasks > 1:
+        return simulate_windows(shuffled, workload, mix, Target.of(trace), seeds.policy, profile, batch)
     return simulate(shuffled, workload, mix, Target.of(trace), seeds.policy, profile)
 
 

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from typing import Literal
 
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
 from wattpack.datasets.inflation import seeded
 from wattpack.engine.arrivals import simulate as simulate_arrivals
+from wattpack.engine.batch import new_batch, simulate_windows
 from wattpack.engine.learning import LEARNT, simulate_learning
 from wattpack.engine.record import Run
 from wattpack.errors import UserError
@@ -25,6 +29,10 @@ def simulate(
     seed: int | None = None,
     target: Workload | Literal["learnt"] | None = None,
     profile: PowerProfile = PAPER,
+    batch: int = 1,
+    batch_seconds: float | None = None,
+    batch_milp_seconds: float = 0.0,
+    arrival_s: ArrayLike | None = None,
 ) -> Run:
     """One run of `policy` (an expression such as `pwr:0.1+fgd:0.9`); the result's columns have one row a task.
 
@@ -32,12 +40,34 @@ def simulate(
     `target` is the trace that the target workload is taken from (default: `workload`); "learnt": from the tasks seen.
     With `seed` it is the paper's experiment, as in `wattpack compare`: `workload` is the trace, shuffled and drawn from
     until 1.3 times the GPU capacity is asked for, on nodes in random order.
+
+    `batch`: so many tasks are held and placed together, with `batch_milp_seconds` by a MILP too that may take so long
+    a window. With `batch_seconds` a window also closes when its first task has waited so long; that needs `arrival_s`,
+    the seconds at which the tasks come, ascending (nothing leaves). `node` and `gpus` of the result are by task as
+    ever, `series` is in the order of placing: its row i is the state after task `order[i]`; `wait_s` is by task.
     """
-    mix = parse(policy)
+    mix, window = parse(policy), new_batch(batch, batch_seconds, batch_milp_seconds)
     if seed is not None:
-        return run_seed(datacenter, workload, mix, seed, profile)
+        if batch_seconds is not None or arrival_s is not None:
+            raise UserError(f"seed {seed} with times: the tasks of a seed have none, expected one of them")
+        return run_seed(datacenter, workload, mix, seed, profile, batch=window)
+    times = None if arrival_s is None else _checked(arrival_s, len(workload))
     if isinstance(target, str):
         if target != LEARNT:
             raise UserError(f"target {target!r}, expected a workload or {LEARNT!r}")
+        if window.tasks > 1:
+            raise UserError(f"target {LEARNT!r} with windows of {window.tasks} tasks, expected one of them")
         return simulate_learning(datacenter, workload, mix, seeded(0).policy, profile)
-    return simulate_arrivals(datacenter, workload, mix, Target.of(target or workload), seeded(0).policy, profile)
+    aim = Target.of(target or workload)
+    if window.tasks > 1:
+        return simulate_windows(datacenter, workload, mix, aim, seeded(0).policy, profile, window, times)
+    return simulate_arrivals(datacenter, workload, mix, aim, seeded(0).policy, profile)
+
+
+def _checked(arrival_s: ArrayLike, tasks: int) -> NDArray[np.float64]:
+    times = np.asarray(arrival_s, dtype=np.float64)
+    if times.shape != (tasks,):
+        raise UserError(f"arrival_s of shape {times.shape}, expected one time for each of {tasks} tasks")
+    if not (np.isfinite(times).all() and (np.diff(times) >= 0).all()):
+        raise UserError("arrival_s is not ascending seconds, expected the tasks in order of arrival")
+    return times

@@ -11,6 +11,7 @@ otherwise. The reader is strict, and tells all problems at once.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import fields
 from importlib.resources import as_file, files
 from itertools import product
 from pathlib import Path
@@ -19,7 +20,6 @@ from typing import Any
 from wattpack.datasets import alibaba2023
 from wattpack.datasets.inflation import UP_TO
 from wattpack.datasets.sources import DATACENTERS, load_datacenter, load_trace
-from wattpack.engine.windows import MAX_BATCH
 from wattpack.errors import UserError
 from wattpack.experiments.axes import (
     DEFAULT_SEEDS,
@@ -28,17 +28,19 @@ from wattpack.experiments.axes import (
     MAX_SEEDS,
     Block,
     Experiment,
+    SteadyAxes,
     first_seeds,
     resolve,
 )
 from wattpack.experiments.document import read_document
 from wattpack.experiments.scenario import Inputs
+from wattpack.experiments.spec_numbers import NEEDS, NUMBERS
 from wattpack.model.nodes import Datacenter
 from wattpack.model.power import PAPER, PROFILES, PowerProfile
 from wattpack.model.tasks import Workload
 from wattpack.policies.expression import parse
 
-AXES = ("datacenter", "trace", "policy", "seeds", "profile", "up_to", "batch")
+AXES = ("datacenter", "trace", "policy", "seeds", "profile", *NUMBERS)
 
 __all__ = ["AXES", "DEFAULT_SEEDS", "Block", "Experiment", "first_seeds", "load_experiment", "load_paper", "resolve"]
 
@@ -119,10 +121,17 @@ class _Reader:
             self.names(table.get("datacenter", alibaba2023.NAME), at["datacenter"], self.datacenter),
             self.seeds(table.get("seeds", DEFAULT_SEEDS), at["seeds"]),
             self.names(table.get("profile", PAPER.name), at["profile"], self.profile),
-            self.loads(table.get("up_to", UP_TO), at["up_to"]),
-            self.batches(table.get("batch", 1), at["batch"]),
+            self.numbers(table.get("up_to", UP_TO), at["up_to"], "up_to"),
+            self.numbers(table.get("batch", 1), at["batch"], "batch"),
+            self.numbers(table.get("batch_milp_seconds", 0.0), at["batch_milp_seconds"], "batch_milp_seconds"),
+            self.steady(table, at),
         )
         self.known_models(block, at["profile"])
+        for axis, other in NEEDS.items():
+            if axis in table and other not in table:
+                self.problem(at[axis], f"without {other}, expected that too")
+        if "batch_seconds" in table and "steady" not in table:
+            self.problem(at["batch_seconds"], "a fill-up has no time, expected steady loads too")
         return block
 
     def values(self, value: object, place: str, kind: type | tuple[type, ...], what: str) -> Iterable[tuple[str, Any]]:
@@ -176,21 +185,17 @@ class _Reader:
             found.append(seed)
         return tuple(found)
 
-    def loads(self, value: object, place: str) -> tuple[float, ...]:
-        found = []
-        for where, load in self.values(value, place, (int, float), "a load"):
-            if not 0 < load <= UP_TO:  # a NaN is not
-                self.problem(where, f"{load}, expected a load above 0 and at most {UP_TO}, where readings end")
-            found.append(float(load))
+    def numbers(self, value: object, place: str, axis: str) -> tuple[Any, ...]:
+        wanted, found = NUMBERS[axis], []
+        for where, number in self.values(value, place, wanted.kind, wanted.what):
+            if not wanted.good(number):
+                self.problem(where, f"{number}, expected {wanted.expected}")
+            found.append(number if wanted.kind is int else float(number))
         return tuple(found)
 
-    def batches(self, value: object, place: str) -> tuple[int, ...]:
-        found = []
-        for where, batch in self.values(value, place, int, "a number of tasks"):
-            if not 1 <= batch <= MAX_BATCH:
-                self.problem(where, f"{batch}, expected 1 (no windows) to {MAX_BATCH} tasks")
-            found.append(batch)
-        return tuple(found)
+    def steady(self, table: dict[str, Any], at: dict[str, str]) -> SteadyAxes:
+        keys = [field.name for field in fields(SteadyAxes) if field.name in table]
+        return SteadyAxes(**{key: self.numbers(table[key], at[key], key) for key in keys})
 
     def datacenter(self, place: str, name: str) -> None:
         self.read(place, name, DATACENTERS, load_datacenter, self.datacenters)

@@ -5,17 +5,17 @@ The paper fills a datacenter once; clusters live with departures. This is the se
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
 
 from wattpack.datasets.inflation import node_order, seeded
 from wattpack.engine.arrivals import Engine, draw_luck
-from wattpack.engine.timed import Mover, Steady, move_one, simulate_timed
+from wattpack.engine.batch import ALONE, Batch
+from wattpack.engine.timed import Mover, Rounds, Steady, move_one, simulate_timed
 from wattpack.engine.timed_windows import simulate_timed_windows
 from wattpack.errors import UserError
 from wattpack.experiments.defrag.search import Defrag
+from wattpack.experiments.regime import MAX_LOAD, Moving
 from wattpack.model.nodes import Datacenter
 from wattpack.model.policy import Mix
 from wattpack.model.power import PAPER, PowerProfile
@@ -23,14 +23,7 @@ from wattpack.model.target import Target
 from wattpack.model.tasks import Workload
 
 ARRIVALS = 60_000
-MEAN_DURATION_S = 3600.0  # only sets the unit of time: results do not depend on it
-
-
-class Moving(NamedTuple):
-    """After every so many arrivals at most so many moves of tasks that are placed already."""
-
-    every: int
-    moves: int
+MEAN_DURATION_S = 3600.0  # sets the unit of time: only limits and pauses in seconds depend on it
 
 
 def offered(
@@ -56,34 +49,30 @@ def run_steady(
     seed: int,
     profile: PowerProfile = PAPER,
     arrivals: int = ARRIVALS,
-    batch: int = 1,
+    batch: Batch = ALONE,
     moving: Moving | None = None,
 ) -> Steady:
-    """One run at offered load `load`, its second half measured. All policies of a seed see the same tasks.
-
-    `batch`: tasks that are held and placed together.
-    """
-    if not 0 < load <= 10:
-        raise UserError(f"steady load {load:g}, expected above 0 and at most 10")
+    """One run at offered load `load`, its second half measured. All policies of a seed see the same tasks."""
+    if not 0 < load <= MAX_LOAD:
+        raise UserError(f"steady load {load:g}, expected above 0 and at most {MAX_LOAD:g}")
     seeds = seeded(seed)
     workload, arrival_s, duration_s = offered(trace, datacenter.gpu_milli, load, arrivals, seeds.workload)
     shuffled = datacenter.ordered(node_order(datacenter, seeds.node_order))
     engine = Engine(shuffled, workload.classes, mix, Target.of(trace), profile)
     luck = draw_luck(workload, seeds.policy)
     times = (arrival_s, duration_s, luck, arrivals // 2)
-    if batch != 1 and moving is not None:
-        raise UserError(f"windows of {batch} tasks and moves in one run, expected one of them")
-    if batch != 1:
-        return simulate_timed_windows(engine, workload, *times, batch)[0]
-    if moving is None:
-        return simulate_timed(engine, workload, *times)[0]
-    return simulate_timed(engine, workload, *times, new_mover(engine, workload, moving.moves), moving.every)[0]
+    rounds = None
+    if moving is not None:
+        rounds = Rounds(new_mover(engine, workload, moving.moves), moving.every, moving.pause_s)
+    if batch.tasks > 1:
+        return simulate_timed_windows(engine, workload, *times, batch, rounds)[0]
+    return simulate_timed(engine, workload, *times, rounds)[0]
 
 
 def new_mover(engine: Engine, workload: Workload, most: int) -> Mover:
     """Defragments the engine's datacenter, at most so many moves a time."""
 
-    def move(present: NDArray[np.int64], node: NDArray[np.int32], gpus: NDArray[np.int32]) -> int:
+    def move(present: NDArray[np.int64], node: NDArray[np.int32], gpus: NDArray[np.int32]) -> NDArray[np.int64]:
         there = np.sort(present)
         found = Defrag(engine.state, workload.sequence[there], node[there], gpus[there]).moves(most, thorough=False)
         for step in found:
@@ -91,6 +80,6 @@ def new_mover(engine: Engine, workload: Workload, most: int) -> Mover:
             k, places = int(workload.sequence[i]), (step.from_node, step.from_gpus, step.to_node, step.to_gpus)
             move_one(engine.state, engine.plan, k, *places)
             node[i], gpus[i] = step.to_node, step.to_gpus
-        return len(found)
+        return there[[step.task for step in found]]
 
     return move

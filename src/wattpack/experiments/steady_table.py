@@ -8,15 +8,17 @@ import json
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
+from math import inf
 from pathlib import Path
 
 import numpy as np
 
 from wattpack.engine.timed import Steady
 from wattpack.errors import UserError
+from wattpack.experiments.regime import MAX_LOAD, Moving, Regime
 from wattpack.experiments.runner import Report
-from wattpack.experiments.scenario import Inputs, Scenario, code_digest
-from wattpack.experiments.steady import ARRIVALS, Moving, run_steady
+from wattpack.experiments.scenario import Inputs, Scenario, code_digest, labels
+from wattpack.experiments.steady import ARRIVALS, run_steady
 from wattpack.experiments.summary import BASELINE
 from wattpack.experiments.where import usable_cores
 from wattpack.files import make_folder, write_text, write_whole
@@ -28,6 +30,9 @@ HEADER = (
     *("fragmentation_gpus", "seeds", "eopc_w_std", "saving_std", "grar_std", "w_per_gpu_std"),
     *("defrag_every", "defrag_moves", "moves_per_arrival"),
 )
+# Only where a row has a limit in seconds, or a pause.
+HELD_HEADER = ("batch_seconds", "mean_wait_s", "largest_wait_s")
+PAUSED_HEADER = ("defrag_pause_seconds", "lost_gpu_s", "paused_gpus")
 
 
 @dataclass(frozen=True)
@@ -39,6 +44,7 @@ class SteadyRow:
     load: float
     runs: tuple[Steady, ...]
     moving: Moving | None = None
+    batch_seconds: float = inf
 
     def mean(self, measure: str) -> float:
         return float(np.mean([getattr(run, measure) for run in self.runs]))
@@ -48,8 +54,9 @@ class SteadyRow:
 
     @property
     def title(self) -> str:
-        """The policy, and that tasks were moved where they were."""
-        return self.policy if self.moving is None else f"{self.policy}, moving"
+        """The policy, how long its windows wait, and that tasks were moved where they were."""
+        held = f" within {self.batch_seconds:g} s" if self.batch_seconds < inf else ""
+        return f"{self.policy}{held}" + ("" if self.moving is None else ", moving")
 
     @property
     def moves_per_arrival(self) -> float:
@@ -66,7 +73,7 @@ def parse_loads(text: str) -> tuple[float, ...]:
         loads = tuple(float(part) for part in text.split(","))
     except ValueError:
         loads = ()
-    if not loads or not all(0 < load <= 10 for load in loads):
+    if not loads or not all(0 < load <= MAX_LOAD for load in loads):
         raise UserError(f"--steady {text!r}, expected loads above 0 like 0.5,0.8,0.9")
     return tuple(dict.fromkeys(loads))
 
@@ -80,28 +87,39 @@ def run_steady_table(
     workers: int | None = None,
     arrivals: int = ARRIVALS,
     moving: Moving | None = None,
+    batch_seconds: float = inf,
 ) -> list[SteadyRow]:
-    """Run each scenario's policy, trace and seed in steady state at each load, in threads; finished runs are kept.
-
-    With `moving` each is run twice: as it is, and with moves.
-    """
-    folder = make_folder(out / "steady")
-    jobs = {
-        (scenario, load, moves): folder / f"{_id(scenario, load, arrivals, moves)}.json"
+    """Each scenario's policy, trace, seed and window in steady state at each load; with `moving` also with moves."""
+    jobs = [
+        (scenario, Regime(load, batch_seconds if scenario.batch > 1 else inf, moves))
         for scenario in scenarios
         for load in loads
         for moves in ((None,) if moving is None else (None, moving))
-    }
+    ]
+    return run_steady_jobs(jobs, inputs, out, report, workers, arrivals)
+
+
+def run_steady_jobs(
+    wanted: Sequence[tuple[Scenario, Regime]],
+    inputs: Inputs,
+    out: Path,
+    report: Report,
+    workers: int | None = None,
+    arrivals: int = ARRIVALS,
+) -> list[SteadyRow]:
+    """Run these in threads of this machine; finished runs are kept. Writes `out/steady.csv`."""
+    folder = make_folder(out / "steady")
+    jobs = {job: folder / f"{_id(*job, arrivals)}.json" for job in wanted}
     missing = [job for job, file in jobs.items() if not file.is_file()]
     done = len(jobs) - len(missing)
     report(done, len(jobs), "")
 
-    def run(scenario: Scenario, load: float, moves: Moving | None) -> None:
+    def run(scenario: Scenario, regime: Regime) -> None:
         datacenter, trace = inputs.datacenters[scenario.datacenter], inputs.traces[scenario.trace]
-        profile = inputs.profiles[scenario.profile]
-        mix = parse(scenario.policy)
-        steady = run_steady(datacenter, trace, mix, load, scenario.seed, profile, arrivals, scenario.batch, moves)
-        write_text(jobs[scenario, load, moves], json.dumps(steady._asdict()))
+        profile, mix = inputs.profiles[scenario.profile], parse(scenario.policy)
+        batch = scenario.window._replace(seconds=regime.batch_seconds)
+        steady = run_steady(datacenter, trace, mix, regime.load, scenario.seed, profile, arrivals, batch, regime.moving)
+        write_text(jobs[scenario, regime], json.dumps(steady._asdict()))
 
     with ThreadPoolExecutor(workers or usable_cores()) as pool:
         try:
@@ -109,25 +127,38 @@ def run_steady_table(
             for future in as_completed(running):
                 future.result()
                 done += 1
-                scenario, load, _ = running[future]
-                report(done, len(jobs), f"{scenario}, steady at {load:g}")
+                scenario, regime = running[future]
+                report(done, len(jobs), f"{scenario}, steady at {regime.load:g}")
         except BaseException:
             pool.shutdown(cancel_futures=True)
             raise
-    found: dict[tuple[str, float, str, Moving | None], list[Steady]] = {}
-    for (scenario, load, moves), file in sorted(jobs.items(), key=lambda job: job[0][0].seed):
-        key = (scenario.trace, load, scenario.label, moves)
-        found.setdefault(key, []).append(Steady(**json.loads(file.read_text(encoding="utf-8"))))
-    rows = [SteadyRow(trace, policy, load, tuple(runs), moves) for (trace, load, policy, moves), runs in found.items()]
-    rows.sort(key=lambda row: (list(inputs.traces).index(row.trace), row.load))
+    rows = _rows({job: Steady(**json.loads(file.read_text(encoding="utf-8"))) for job, file in jobs.items()}, inputs)
     write_steady(out / "steady.csv", rows)
     return rows
 
 
-def _id(scenario: Scenario, load: float, arrivals: int, moving: Moving | None) -> str:
-    said = f"{scenario.id} {load!r} {arrivals} {code_digest()}"
-    if moving is not None:  # the search for moves is no part of `code_digest`
-        said += f" {moving!r} {source_digest(Path(__file__).parent / 'defrag')}"
+def _rows(runs: dict[tuple[Scenario, Regime], Steady], inputs: Inputs) -> list[SteadyRow]:
+    """The seeds of a policy together, by trace (as `labels` names it) and load."""
+    label, traces = labels(scenario for scenario, _ in runs), list(inputs.traces)
+    found: dict[tuple[str, Regime, str], list[Steady]] = {}
+    place: dict[str, tuple[int, int]] = {}
+    for (scenario, regime), steady in sorted(runs.items(), key=lambda job: job[0][0].seed):
+        name = label[scenario]
+        place.setdefault(name, (traces.index(scenario.trace), len(place)))
+        found.setdefault((name, regime, scenario.label), []).append(steady)
+    rows = [
+        SteadyRow(trace, policy, regime.load, tuple(seeds), regime.moving, regime.batch_seconds)
+        for (trace, regime, policy), seeds in found.items()
+    ]
+    return sorted(rows, key=lambda row: (place[row.trace], row.load))
+
+
+def _id(scenario: Scenario, regime: Regime, arrivals: int) -> str:
+    said = f"{scenario.id} {regime.load!r} {arrivals} {code_digest()}"
+    if regime.batch_seconds < inf:
+        said += f" within {regime.batch_seconds!r} s"
+    if regime.moving is not None:  # the search for moves is no part of `code_digest`
+        said += f" {regime.moving!r} {source_digest(Path(__file__).parent / 'defrag')}"
     return hashlib.sha256(said.encode()).hexdigest()[:16]
 
 
@@ -137,23 +168,45 @@ def baselines_of(rows: Sequence[SteadyRow]) -> dict[tuple[str, float], SteadyRow
 
 
 def write_steady(path: Path, rows: Sequence[SteadyRow]) -> None:
+    """Savings stay empty where FGD was not run."""
     baselines = baselines_of(rows)
+    held = any(row.batch_seconds < inf for row in rows)
+    paused = any(row.moving is not None and row.moving.pause_s > 0 for row in rows)
 
     def write(temporary: Path) -> None:
         with temporary.open("w", newline="", encoding="utf-8") as file:
             writer = csv.writer(file, lineterminator="\n")
-            writer.writerow(HEADER)
+            writer.writerow([*HEADER, *(HELD_HEADER if held else ()), *(PAUSED_HEADER if paused else ())])
             for row in rows:
-                baseline = baselines[row.trace, row.load]
-                saving = 1 - row.mean("eopc_w") / baseline.mean("eopc_w")
-                spread = np.std(row.savings(baseline), ddof=1 if len(row.runs) > 1 else 0)
-                means = [f"{row.mean(measure):.1f}" for measure in ("eopc_w", "cpu_w", "gpu_w")]
-                writer.writerow(
-                    [row.trace, row.policy, f"{row.load:g}", *means, f"{saving:.6f}", f"{row.mean('grar'):.6f}"]
-                    + [f"{row.mean(measure):.3f}" for measure in ("w_per_gpu", "allocated_gpus", "fragmentation_gpus")]
-                    + [str(len(row.runs)), f"{row.spread('eopc_w'):.1f}", f"{spread:.6f}", f"{row.spread('grar'):.6f}"]
-                    + [f"{row.spread('w_per_gpu'):.3f}"]
-                    + ([*map(str, row.moving), f"{row.moves_per_arrival:.5f}"] if row.moving else ["", "", ""])
-                )
+                cells = _cells(row, baselines.get((row.trace, row.load)))
+                writer.writerow(cells + (_held_cells(row) if held else []) + (_paused_cells(row) if paused else []))
 
     write_whole(path, write)
+
+
+def _cells(row: SteadyRow, baseline: SteadyRow | None) -> list[str]:
+    saving = spread = ""
+    if baseline is not None:
+        saving = f"{1 - row.mean('eopc_w') / baseline.mean('eopc_w'):.6f}"
+        if len(row.runs) == len(baseline.runs):
+            spread = f"{np.std(row.savings(baseline), ddof=1 if len(row.runs) > 1 else 0):.6f}"
+    means = [f"{row.mean(measure):.1f}" for measure in ("eopc_w", "cpu_w", "gpu_w")]
+    moving = row.moving
+    return (
+        [row.trace, row.policy, f"{row.load:g}", *means, saving, f"{row.mean('grar'):.6f}"]
+        + [f"{row.mean(measure):.3f}" for measure in ("w_per_gpu", "allocated_gpus", "fragmentation_gpus")]
+        + [str(len(row.runs)), f"{row.spread('eopc_w'):.1f}", spread, f"{row.spread('grar'):.6f}"]
+        + [f"{row.spread('w_per_gpu'):.3f}"]
+        + ([str(moving.every), str(moving.moves), f"{row.moves_per_arrival:.5f}"] if moving else ["", "", ""])
+    )
+
+
+def _held_cells(row: SteadyRow) -> list[str]:
+    """Waits also of windows without a limit; without windows nothing waits."""
+    limit = f"{row.batch_seconds:g}" if row.batch_seconds < inf else ""
+    return [limit, f"{row.mean('mean_wait_s'):.3f}", f"{max(run.largest_wait_s for run in row.runs):.3f}"]
+
+
+def _paused_cells(row: SteadyRow) -> list[str]:
+    pause_s = row.moving.pause_s if row.moving is not None else 0.0
+    return [f"{pause_s:g}", f"{row.mean('lost_gpu_s'):.1f}", f"{row.mean('paused_gpus'):.4f}"]

@@ -1,6 +1,4 @@
-"""Kernels: what a node costs in watts, what a task would add, and what a chain of moves would bring.
-
-    cost of a node = its watts + worth_w * the free GPUs on it that the target workload cannot use (F)
+"""Kernels: what a chain of moves would bring, by the cost of the nodes it touches (engine/node_cost.py).
 
 A chain is several moves that are worth something together: the tasks of one GPU, of one node, of one socket, or those
 that stand in the way of a large task. Nothing here changes a node: a chain is tried on copies of the nodes it touches.
@@ -14,20 +12,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from wattpack.engine.decide import free_gpus
+from wattpack.engine.node_cost import best_gpus, has_room, node_cost_w
 from wattpack.engine.state import occupy, settle
-from wattpack.jit import inner, kernel, step
-from wattpack.model.fit import FITS, fits
-from wattpack.model.fragmentation import fragmentation_after, tally
-from wattpack.model.nodes import MAX_GPUS
+from wattpack.jit import kernel, step
 from wattpack.model.policy import World
-from wattpack.model.power import added_cpu_power_mw, added_gpu_power_mw
 
 NOWHERE = -1
 FREE_CHOICE = -1  # the last task of a chain may go anywhere
 MAX_TOUCHED = 64  # nodes that one chain may touch
-# Of equal costs the fuller node and the tighter GPU: what is nearly empty may be empty soon. Watts per milli-GPU left.
-FULLER_W = 1e-6
 
 
 class Board(NamedTuple):
@@ -43,49 +35,6 @@ class Board(NamedTuple):
     costs: NDArray[np.float64]  # [classes, nodes] watts that a task would add, infinite where it does not fit
     touched: NDArray[np.int64]  # [MAX_TOUCHED] scratch: the nodes that a chain touches
     copies: Any  # NODE records, scratch: what becomes of them
-
-
-@inner
-def node_cost_w(node: Any, worth_w: float) -> float:
-    """Of a node that is settled."""
-    return (node.cpu_power_mw + node.gpu_power_mw + worth_w * node.fragmentation) / 1000
-
-
-@step
-def best_gpus(node: Any, task: Any, world: Any, worth_w: float, banned: int) -> Any:
-    """(cost in watts that the task adds, its GPUs); infinite where it does not fit, or only on GPUs in `banned` (bits).
-
-    Reads and writes the scratch of `world`.
-    """
-    if fits(node, task) != FITS:
-        return inf, 0
-    if worth_w != 0.0:
-        tally(node, world)
-    cpu_mw = added_cpu_power_mw(node, task)
-    if task.kind != 0:
-        added = float(cpu_mw + added_gpu_power_mw(node, task, 0, world.gpu_draw_mw))
-        if worth_w != 0.0:
-            added += worth_w * (fragmentation_after(node, task, 0, world) - node.fragmentation)
-        return added / 1000 + FULLER_W * node.gpu_total, free_gpus(node, task.num_gpu)
-    least, chosen = inf, 0
-    for g in range(node.gpus):
-        left = node.gpu_left[g]
-        if left < task.gpu_milli or (banned >> g) & 1:
-            continue
-        seen = False  # an equal GPU before this one costs the same
-        for earlier in range(g):
-            if node.gpu_left[earlier] == left and not (banned >> earlier) & 1:
-                seen = True
-                break
-        if seen:
-            continue
-        added = float(cpu_mw + added_gpu_power_mw(node, task, g, world.gpu_draw_mw))
-        if worth_w != 0.0:
-            added += worth_w * (fragmentation_after(node, task, g, world) - node.fragmentation)
-        added = added / 1000 + FULLER_W * (node.gpu_total + left)
-        if added < least:
-            least, chosen = added, 1 << g
-    return least, chosen
 
 
 @kernel
@@ -204,13 +153,7 @@ def try_chains(
 def move_task(board: Board, i: int, to: int, new: int) -> bool:
     """Put task `i` on GPUs `new` of node `to`, then take it off its old place; False, nothing done: no room."""
     task, there = board.tasks[board.sequence[i]], board.nodes[to]
-    wanted = task.num_gpu
-    for g in range(MAX_GPUS):
-        if (new >> g) & 1:
-            wanted -= 1
-            if g >= there.gpus or there.gpu_left[g] < task.gpu_milli:
-                return False
-    if wanted != 0 or fits(there, task) != FITS:
+    if not has_room(there, task, new):
         return False
     change_settled(there, task, new, 1, board.world)
     old: Any = np.int64(board.gpus[i])
