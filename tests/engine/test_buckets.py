@@ -232,7 +232,7 @@ def test_a_term_that_is_0_at_first_tells_nodes_apart_once_it_is_not() -> None:
     policy = Policy("used", "", gpu_in_use)
     engine = make_engine([make_node(gpus=1), make_node(gpus=1)], [task, shares], "used", policy)
     assert decide(engine, task) == (0, ())
-    assert engine.scores.used_terms[0] == 0
+    assert engine.scores.asked[0].used == 0
     place(engine, shares, 0, (0,))
     assert decide(engine, task) == (1, ())
-    assert engine.scores.used_terms[0] == 1
+    assert engine.scores.asked[0].used == 1

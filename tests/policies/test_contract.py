@@ -4,6 +4,7 @@
 """
 
 import math
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +18,7 @@ from churn import Churn, Placed, churns
 from reference import Gpus, Node, Task
 from wattpack.engine.arrivals import Engine
 from wattpack.engine.explain import Explanation
+from wattpack.errors import UserError
 from wattpack.jit import kernel
 from wattpack.model.nodes import Datacenter
 from wattpack.model.policy import AFTER_CHANGE, ARRIVAL, BEFORE_CHANGE, DEPARTURE, Normalise, Policy
@@ -201,6 +203,15 @@ def test_all_policies_but_those_that_draw_use_buckets() -> None:
         "random": (False, False),
     }
     assert {policy: plan(policy) for policy in expected} == expected
+
+
+def test_two_kinds_of_policies_that_keep_notes_are_not_mixed() -> None:
+    """Two knobs of `ocs` are one kind: they write the same."""
+    other = replace(PRICED, notes=True)
+    engine = make_engine([make_node()], [make_task()], "ocs:0.5+ocs@0.1:0.5")
+    assert arrive(engine, make_task())[0] == 0
+    with pytest.raises(UserError, match="two kinds of policies that keep notes of nodes, expected at most one"):
+        make_engine([make_node()], [make_task()], "ocs:0.5+priced:0.5", other)
 
 
 # ---- smaller promises of the contract --------------------------------------------------------------------------------

@@ -43,14 +43,15 @@ def block_bits(nodes: int) -> int:
 
 
 @inner
-def key_hash(scores: Any, fitting: int) -> int:
+def key_hash(scores: Any, c: int, fitting: int) -> int:
     """A number that is the same for the same key: classes that fit and the terms in `scores.one`.
 
     A sum of products, which the processor works out side by side: a chain of them took 60 cycles a score.
     """
+    used = scores.used[c]
     mixed: Any = np.int64(fitting) * MIX
-    for i in range(scores.used_terms[0]):
-        mixed += scores.one_bits[scores.used[i]] * (MIX * (2 * i + 3))
+    for i in range(scores.asked[c].used):
+        mixed += scores.one_bits[used[i]] * (MIX * (2 * i + 3))
     mixed ^= (mixed >> 32) & 0xFFFFFFFF
     mixed *= MIX
     return mixed ^ ((mixed >> 29) & 0x7FFFFFFFF)
@@ -65,72 +66,83 @@ def find_bucket(scores: Any, c: int, fitting: int, old: int) -> int:
     asked = scores.asked[c]
     if old >= 0 and same_key(scores, c, fitting, old):
         return old
-    mixed = key_hash(scores, fitting)
+    mixed = key_hash(scores, c, fitting)
     place = mixed & (2 * asked.room - 1)
     while scores.lookup[c, place] > 0:
         b = scores.lookup[c, place] - 1
         if same_key(scores, c, fitting, b):
             return int(b)
         place = (place + 1) & (2 * asked.room - 1)
-    if asked.free == 0 and (asked.buckets == asked.room or 4 * asked.in_use + 32 < 3 * asked.buckets):
+    alone = old >= 0 and scores.buckets[c, old].size == 1  # the node keeps its bucket to itself: a new key for it
+    few = asked.free == 0 and (asked.buckets == asked.room or 4 * asked.in_use + 32 < 3 * asked.buckets)
+    if 2 * asked.entries >= 3 * asked.room or (few and not alone):
         make_room(scores, c)
-        if asked.overflow == 1:
+        if asked.free == 0 and asked.buckets == asked.room and not alone:
+            asked.overflow = 1
             return 0
         place = mixed & (2 * asked.room - 1)
         while scores.lookup[c, place] > 0:
             place = (place + 1) & (2 * asked.room - 1)
-    if asked.free > 0:
+    if alone:
+        new = int(old)
+        scores.offers[c, new] = fitting
+    elif asked.free > 0:
         asked.free -= 1
         new = int(scores.free[c, asked.free])
     else:
         new = int(asked.buckets)
         asked.buckets += 1
     scores.lookup[c, place] = new + 1
+    asked.entries += 1
     bucket = scores.buckets[c, new]
-    bucket.hash, bucket.fit, bucket.first = mixed, fitting, scores.members.shape[2]
-    for i in range(scores.used_terms[0]):
-        scores.key[c, scores.used[i], new] = scores.one[scores.used[i]]
+    bucket.hash, bucket.fit = mixed, fitting
+    if not alone:
+        bucket.first = scores.members.shape[2]
+    used = scores.used[c]
+    for i in range(asked.used):
+        scores.key[c, used[i], new] = scores.one[used[i]]
     return new
 
 
 @inner
 def same_key(scores: Any, c: int, fitting: int, b: int) -> bool:
-    for i in range(scores.used_terms[0]):
-        if scores.key[c, scores.used[i], b] != scores.one[scores.used[i]]:
+    used = scores.used[c]
+    for i in range(scores.asked[c].used):
+        if scores.key[c, used[i], b] != scores.one[used[i]]:
             return False
     return bool(scores.buckets[c, b].fit == fitting)
 
 
 @inner
-def note_used_terms(scores: Any) -> None:
-    """Move the terms in `scores.one` that are not 0 for the first time to those that keys are made of.
+def note_used_terms(scores: Any, c: int) -> None:
+    """Move the terms in `scores.one` that are not 0 for the first time to those that keys of column `c` are made of.
 
-    Many of a policy's terms may be 0 throughout a run: `ocs` has 18 and uses 9 on the Default trace. Keys made before
-    are 0 there, as they are in `scores.key`; a key that is made again may get a second bucket, which does no harm.
+    Many of a policy's terms may be 0 throughout a run: `ocs` has 18 and uses up to 9 on the Default trace. Keys made
+    before are 0 there, as they are in `scores.key`; a key that is made again may get a second bucket: no harm.
     """
-    for i in range(scores.used_terms[0], len(scores.used)):
-        t = scores.used[i]
+    asked, used = scores.asked[c], scores.used[c]
+    for i in range(asked.used, len(used)):
+        t = used[i]
         if scores.one[t] != 0:
-            scores.used[i] = scores.used[scores.used_terms[0]]
-            scores.used[scores.used_terms[0]] = t
-            scores.used_terms[0] += 1
+            used[i] = used[asked.used]
+            used[asked.used] = t
+            asked.used += 1
 
 
 @step
 def make_room(scores: Any, c: int) -> None:
-    """Find the buckets of column `c` that have become empty, for new keys; twice the room if they are few.
+    """Fill the lookup of column `c` anew, and find its empty buckets, for new keys; twice the room if they are few.
 
-    Only now: a bucket that empties is often filled again soon. None empty and no more room: the column overflows.
+    Only now: a bucket that empties is often filled again soon, and a place whose bucket has another key now does no
+    harm while such places are few.
     """
     asked = scores.asked[c]
-    if asked.in_use == scores.buckets.shape[1]:
-        asked.overflow = 1
-        return
     if 4 * asked.in_use > 3 * asked.room and asked.room < scores.buckets.shape[1]:
         asked.room *= 2
     for place in range(2 * asked.room):
         scores.lookup[c, place] = 0
     asked.free = 0
+    asked.entries = asked.in_use
     for b in range(asked.buckets - 1, -1, -1):
         if scores.buckets[c, b].size == 0:
             scores.free[c, asked.free] = b

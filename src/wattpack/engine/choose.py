@@ -144,11 +144,8 @@ def choose_priced_bucket(state: State, plan: Plan, scores: Scores, k: int) -> in
     count = scores.asked[c].buckets
     offers, mask, total = scores.offers[c], scores.bucket_mask[:count], scores.bucket_total[:count]
     if len(plan.parts) == 1 and plan.parts[0].normalise == NONE:
-        prices = scores.one
-        weigh(state, plan, k, 0, prices)
-        for b in range(count):
-            total[b] = prices[0] * scores.key[c, 0, b] if offers[b] & bit != 0 else -np.inf
-        price_further_terms(prices, scores.key[c], total)
+        weigh(state, plan, k, 0, scores.one)
+        price_offers(scores.one, scores.key[c], offers, bit, scores.priced, total)
     else:
         rows = 0
         for b in range(count):
@@ -240,6 +237,31 @@ def treat_first_term(how: int, price: float, term: Any, mask: Any, out: Any) -> 
             out[n] = price * normalised(MIN_MAX_100, term[n], low, high)
         elif term[n] < high - price:
             out[n] = -OUTSIDE * (1.0 + (high - price - term[n]))
+
+
+@step
+def price_offers(prices: Any, terms: Any, offers: Any, bit: int, priced: Any, total: Any) -> None:
+    """The sums of `price_rows`, from the left, for rows with `bit` in offers[n]; -inf for the others.
+
+    Four terms in the first pass, which is all of them in most decisions of `ocs`. A price that is missing is taken as
+    0 times the first term: that adds nothing. `priced`: scratch.
+    """
+    count = 0
+    for t in range(1, len(prices)):
+        priced[count] = t
+        count += prices[t] != 0
+    a, b, c = priced[0] if count > 0 else 0, priced[1] if count > 1 else 0, priced[2] if count > 2 else 0
+    p, q, r = prices[a] if a > 0 else 0.0, prices[b] if b > 0 else 0.0, prices[c] if c > 0 else 0.0
+    first, second, third, fourth = terms[0], terms[a], terms[b], terms[c]
+    for n in range(len(total)):
+        cost = ((prices[0] * first[n] + p * second[n]) + q * third[n]) + r * fourth[n]
+        total[n] = cost if offers[n] & bit != 0 else -np.inf
+    for i in range(3, count - 1, 2):
+        add_two(prices[priced[i]], terms[priced[i]], prices[priced[i + 1]], terms[priced[i + 1]], total)
+    if count > 3 and (count - 3) % 2 == 1:
+        t = priced[count - 1]
+        for n in range(len(total)):
+            total[n] += prices[t] * terms[t, n]
 
 
 @step

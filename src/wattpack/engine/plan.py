@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from wattpack.errors import UserError
 from wattpack.jit import addresses
 from wattpack.model.nodes import NODE, Datacenter
 from wattpack.model.policy import Mix, Normalise, World, fixed_price
@@ -49,6 +50,8 @@ class Plan(NamedTuple):
 def new_plan(mix: Mix, datacenter: Datacenter, target: Target, profile: PowerProfile, world: World) -> Plan:
     """Compile the policies of `mix` (from the disk cache where they are known) and work out their parameters."""
     policies = [component.policy for component in mix.components]
+    if len({policy.remember for policy in policies if policy.notes}) > 1:
+        raise UserError(f"{mix.expression}: two kinds of policies that keep notes of nodes, expected at most one")
     bucketed = all(policy.normalise != Normalise.DRAW for policy in policies)
     params = [np.asarray(policy.prepare(datacenter, target, profile), dtype=np.float64) for policy in policies]
     parts = np.zeros(len(policies), dtype=PART).view(np.recarray)

@@ -37,6 +37,8 @@ ASKED = np.dtype(
         ("in_use", np.int64),  # of the buckets, those with nodes
         ("room", np.int64),  # buckets that `lookup` has places for, twice as many; a power of two
         ("free", np.int64),  # of the buckets, those in `Scores.free`
+        ("entries", np.int64),  # places of `lookup` that are taken
+        ("used", np.int64),  # terms that its keys are made of
         ("overflow", np.int64),  # 1: too many distinct sets of terms for buckets
         ("feasible", np.int64),  # nodes that fit a class of the column
     ],
@@ -77,8 +79,7 @@ class Scores(NamedTuple):
     block_bits: int
     lookup: NDArray[np.int16]  # [columns, 2 * buckets] by hash: a bucket + 1, 0: none
     free: NDArray[np.int16]  # [columns, buckets] empty buckets that are not in `lookup`
-    used: NDArray[np.int64]  # [terms] the terms that keys are made of, then the others: see `note_used_terms`
-    used_terms: NDArray[np.int64]  # [1] how many the first are
+    used: NDArray[np.int64]  # [columns, terms] the terms that keys are made of, then the others: see `note_used_terms`
     failures: Any  # FAILURES records, one a class
     verdict: NDArray[np.int8]  # [classes, nodes] as counted in `failures`
     like: NDArray[np.int64]  # [types] scratch: an empty node of the type that has been scored
@@ -88,6 +89,7 @@ class Scores(NamedTuple):
     bucket_raw: NDArray[np.float64]
     bucket_total: NDArray[np.float64]
     chunk_best: NDArray[np.float64]  # [buckets / CHUNK] scratch
+    priced: NDArray[np.int64]  # [terms] scratch: terms with a price
     raw: NDArray[np.float64]  # [nodes] scratch
     total: NDArray[np.float64]  # [nodes] scratch
     mask: NDArray[np.int16]  # [nodes] scratch: >= 0 for nodes that fit a class and are offered, -1 for others
@@ -115,8 +117,7 @@ def new_scores(state: State, plan: Plan) -> Scores:
         block_bits=block_bits(nodes),
         lookup=np.zeros((columns, 2 * room), dtype=np.int16),
         free=np.zeros((columns, room), dtype=np.int16),
-        used=np.arange(terms),
-        used_terms=np.zeros(1, dtype=np.int64),
+        used=np.tile(np.arange(terms), (columns, 1)),
         failures=failures,
         verdict=np.zeros((classes, nodes), dtype=np.int8),
         like=np.zeros(int(state.nodes.type.max()) + 1, dtype=np.int64),
@@ -126,6 +127,7 @@ def new_scores(state: State, plan: Plan) -> Scores:
         bucket_raw=np.zeros(room),
         bucket_total=np.zeros(room),
         chunk_best=np.zeros(room // CHUNK + 1),
+        priced=np.zeros(terms, dtype=np.int64),
         raw=np.zeros(nodes),
         total=np.zeros(nodes),
         mask=np.zeros(nodes, dtype=np.int16),
@@ -208,7 +210,7 @@ def score_node(state: State, plan: Plan, scores: Scores, c: int, n: int, fitting
         scores.like[node.type] = n
     bucket = 0
     if plan.bucketed and asked.overflow == 0:
-        note_used_terms(scores)
+        note_used_terms(scores, c)
         bucket = find_bucket(scores, c, fitting, -1 if asked.seen < 0 else scores.bucket[c, n])
         if asked.overflow == 1:
             scatter(scores, c)

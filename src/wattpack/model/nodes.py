@@ -15,6 +15,8 @@ from wattpack.model.power import GPU_MILLI, PAPER, VCPU_MILLI_PER_CORE, PowerPro
 MAX_GPUS = 16  # GPUs a node may have: a fixed width keeps one compiled engine for all datacenters
 KINDS = MAX_GPUS + 1  # kinds of GPU tasks on a node: 0 = sharing, s = s whole GPUs
 
+NOTES = 8
+
 NODE = np.dtype(
     [
         # what the node is
@@ -44,6 +46,7 @@ NODE = np.dtype(
         ("fragmentation", np.float64),  # F_n(M), milli-GPU, bit-exact
         ("fragmentation_micro", np.int64, (6,)),  # by reason, in millionths of a milli-GPU: exact running sums
         ("changed_at", np.int64),  # number of the latest change of this node, 0 for none
+        ("notes", np.float64, (NOTES,)),  # of the policy that keeps a memory: see model/policy.py
     ],
     align=True,
 )

@@ -20,6 +20,8 @@ A policy whose weights depend on the whole datacenter has more terms than one an
         Keeps `memory` (float64[memory_size], part of the State) up to date. `event` is ARRIVAL (of a task, placed or
         not), DEPARTURE, BEFORE_CHANGE and AFTER_CHANGE (a node, around each place and release; also AFTER_CHANGE
         once per node when a run starts). Whole numbers below 2**53 stay exact.
+        What follows from the node alone and `score` would work out again for every class may be written into
+        node.notes[0..NOTES) at AFTER_CHANGE; `score` may read it. In a mix one kind of policy may do so (`notes`).
 
 All three are kernels (plain loops; `wattpack.jit.kernel` compiles them).
 """
@@ -121,6 +123,7 @@ class Policy:
     # Whether `score` reads neither memory nor models of a task (that a node fits is the filter's business): classes
     # that differ only in these then share their scores.
     amounts_only: bool = False
+    notes: bool = False  # whether `remember` writes node.notes
     with_knob: Callable[[float], Policy] | None = None  # what NAME@VALUE in an expression means
 
 

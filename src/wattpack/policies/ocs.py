@@ -91,6 +91,12 @@ ARRIVED = SET_WORTH + MAX_SETS  # milli-GPU that came, fading
 RELEASED = ARRIVED + 1  # milli-GPU that left, fading
 MEMORY = RELEASED + 1
 
+# Notes of a node: what `score` needs of it as it is, before the task comes. Half the time of a score otherwise.
+NODE_WORTH = 0  # GV
+NODE_STRANDED = 1  # S
+NODE_AHEAD_W = 2  # of the sockets
+NODE_SLOTS = 3  # [MAX_SIZES] B_ns
+
 SLACK_W = 0.1  # per idle vCPU
 # Of what the next task is spared. Up to a half, the look ahead at sockets alone never makes waking one cheaper than
 # using vCPU that is awake: it is worth at most a socket's watts where it is kept, and as much where it is woken.
@@ -108,10 +114,13 @@ STEADY_WINDOW = 0.1
 @kernel
 def free_worth(node: Any, params: Any) -> float:
     """GV: worth of what is free on the node, in GPUs."""
-    total = 0.0
-    for g in range(node.gpus):
+    total = other = 0.0  # two sums that do not wait for each other; worths are multiples of GRAIN, so they are exact
+    for g in range(0, node.gpus - 1, 2):
         total += params[WORTH + node.gpu_left[g]]
-    return total
+        other += params[WORTH + node.gpu_left[g + 1]]
+    if node.gpus & 1:
+        total += params[WORTH + node.gpu_left[node.gpus - 1]]
+    return total + other
 
 
 @kernel
@@ -136,10 +145,12 @@ def pick_gpu(node: Any, task: Any, world: Any, params: Any) -> int:
     """The GPU of the node for a sharing task."""
     best = np.inf
     best_gpu = ANY_GPU
+    tried = -1
     for g in range(node.gpus):
         left = node.gpu_left[g]
-        if left < task.gpu_milli:
+        if left < task.gpu_milli or left == tried:  # as much left as on the GPU before: the same cost
             continue
+        tried = left
         watts = added_gpu_power_mw(node, task, g, world.gpu_draw_mw) / 1000
         taken = params[WORTH + left] - params[WORTH + left - task.gpu_milli]
         cost = watts + TIGHT_W * left + PICK_W * taken + 1e-5 * left
@@ -166,22 +177,21 @@ def score(node: Any, task: Any, world: Any, params: Any, memory: Any, terms: Any
         ahead_w = part_ahead_w(left, params) - part_ahead_w(left_after, params)
         terms[TIGHT] = TIGHT_W * left
     cpu_after = node.cpu_left - task.cpu_milli
-    worth = free_worth(node, params)
+    worth = node.notes[NODE_WORTH]
 
     watts = (added_cpu_power_mw(node, task) + added_gpu_power_mw(node, task, gpu, world.gpu_draw_mw)) / 1000
     idle_after = idle_milli(node, cpu_after)
     terms[POWER] = watts + SLACK_W / 1000 * idle_after
-    ahead_w += sockets_ahead_w(node, idle_milli(node, node.cpu_left), node.gpu_free, ANY_GPU, 0, params)
-    ahead_w -= sockets_ahead_w(node, idle_after, free_after, gpu, left_after, params)
+    ahead_w += node.notes[NODE_AHEAD_W] - sockets_ahead_w(node, idle_after, free_after, gpu, left_after, params)
     terms[AHEAD] = AHEAD_SHARE * ahead_w
-    terms[STRANDED] = stranded(worth - taken, cpu_after, params) - stranded(worth, node.cpu_left, params)
+    terms[STRANDED] = stranded(worth - taken, cpu_after, params) - node.notes[NODE_STRANDED]
     terms[GPUS] = terms[STRANDED] + taken
     terms[DRAIN] = worth * max(1.0, taken)
     for i in range(MAX_SIZES):
         terms[SLOTS + i] = 0.0
     for i in range(int(params[SIZES])):
         size = params[SIZE + i]
-        lost = slots(node.gpu_free, node.cpu_left, i, params) - slots(free_after, cpu_after, i, params)
+        lost = node.notes[NODE_SLOTS + i] - slots(free_after, cpu_after, i, params)
         if task.num_gpu == size:
             lost -= size
         elif task.num_gpu < size and lost > 0:
@@ -265,14 +275,28 @@ def remember(event: int, node: Any, task: Any, world: Any, params: Any, memory: 
         memory[RELEASED] *= FADE
     elif event == DEPARTURE:
         memory[RELEASED] += task.gpu_request
-    elif event == BEFORE_CHANGE or event == AFTER_CHANGE:
-        sign = 1.0 if event == AFTER_CHANGE else -1.0
-        worth = sign * free_worth(node, params)
-        memory[FREE_WORTH] += worth
+    elif event == BEFORE_CHANGE:
+        count(node, params, memory, -1.0)
+    elif event == AFTER_CHANGE:
+        worth = free_worth(node, params)
+        node.notes[NODE_WORTH] = worth
+        node.notes[NODE_STRANDED] = stranded(worth, node.cpu_left, params)
+        idle = idle_milli(node, node.cpu_left)
+        node.notes[NODE_AHEAD_W] = sockets_ahead_w(node, idle, node.gpu_free, ANY_GPU, 0, params)
         for i in range(int(params[SIZES])):
-            memory[FREE_SLOTS + i] += sign * slots(node.gpu_free, node.cpu_left, i, params)
-        for a in range(int(params[SETS])):
-            memory[SET_WORTH + a] += worth * params[MODEL_IN + node.model * MAX_SETS + a]
+            node.notes[NODE_SLOTS + i] = slots(node.gpu_free, node.cpu_left, i, params)
+        count(node, params, memory, 1.0)
+
+
+@kernel
+def count(node: Any, params: Any, memory: Any, sign: float) -> None:
+    """Add (1) or take away (-1) the node's share of the sums."""
+    worth = sign * node.notes[NODE_WORTH]
+    memory[FREE_WORTH] += worth
+    for i in range(int(params[SIZES])):
+        memory[FREE_SLOTS + i] += sign * node.notes[NODE_SLOTS + i]
+    for a in range(int(params[SETS])):
+        memory[SET_WORTH + a] += worth * params[MODEL_IN + node.model * MAX_SETS + a]
 
 
 def ocs_policy(service: float = SERVICE_DEFAULT, name: str = "ocs") -> Policy:
@@ -297,6 +321,7 @@ def ocs_policy(service: float = SERVICE_DEFAULT, name: str = "ocs") -> Policy:
         prepare=prepare,
         term_names=TERM_NAMES,
         amounts_only=True,
+        notes=True,
     )
 
 
