@@ -50,8 +50,8 @@ BUCKET = np.dtype(
     [
         ("hash", np.int64),  # of its key: `fit` and the terms of its nodes
         ("fit", np.int64),  # the classes that fit its nodes
-        ("size", np.int64),  # nodes
-        ("first", np.int64),  # no node of it stands before this block
+        ("size", np.int32),  # nodes
+        ("first", np.int32),  # no node of it stands before this block
     ],
     align=True,
 )
@@ -109,7 +109,7 @@ def new_scores(state: State, plan: Plan) -> Scores:
     return Scores(
         asked=asked,
         bucket=np.zeros((columns, nodes), dtype=np.int16),
-        terms=np.zeros((columns, terms, nodes)),
+        terms=np.empty((columns, terms, nodes)),  # not zeros: where there are buckets it is hardly ever touched
         buckets=np.zeros((columns, room), dtype=BUCKET).view(np.recarray),
         key=np.zeros((columns, terms, room + ROW_PAD)),
         offers=np.zeros((columns, room), dtype=np.int64),

@@ -98,8 +98,9 @@ def gpu_merits(datacenter: Datacenter, profile: PowerProfile) -> tuple[float, fl
     watts, wake_w = (draw_mw[:, GPU_MILLI] - draw_mw[:, 0]) / 1000, (draw_mw[:, 1] - draw_mw[:, 0]) / 1000
     by_watts = np.argsort(watts, kind="stable")
     middle = by_watts[np.searchsorted(np.cumsum(gpus[by_watts]), gpus.sum() / 2)]
-    nodes: Any = datacenter.records(profile)
-    socket_w = max(float((nodes.socket_max_mw - nodes.socket_idle_mw).mean()) / 1000, 1e-3)
+    cpus = [profile.cpu(model) for model in datacenter.cpu_models]
+    socket_w = float(np.average([cpu.max_w - cpu.idle_w for cpu in cpus], weights=np.bincount(datacenter.cpu_model)))
+    socket_w = max(socket_w, 1e-3)
     merit[: len(watts)] = np.clip(1 - (watts - watts[middle]) / socket_w, 0.0, 1.0)
     return float(wake_w[middle]), float(wake_w[middle] / max(watts[middle], 1e-3)), merit
 
