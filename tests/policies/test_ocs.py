@@ -22,7 +22,7 @@ from wattpack.experiments.check_policy import check_policy, small_datacenter, sm
 from wattpack.experiments.scenario import policy_digest
 from wattpack.experiments.simulate import simulate
 from wattpack.jit import kernel
-from wattpack.policies import ocs
+from wattpack.policies import ocs, ocs_node, ocs_prices
 from wattpack.policies import ocs_statistics as statistics
 from wattpack.policies.expression import parse
 
@@ -235,7 +235,7 @@ def test_decisions_and_memory_are_those_of_the_formulas_computed_from_scratch(ch
             reference.release(nodes[gone.node], gone.task, gone.gpus)
             growth = growth._replace(released=growth.released + gone.task.num_gpu * gone.task.gpu_milli)
         assert engine.state.memory[: 1 + len(known.sizes)].tolist() == memory_of(nodes, known)
-        assert ocs.growth(engine.state.memory) == pytest.approx(growth.gamma)
+        assert ocs_prices.growth(engine.state.memory) == pytest.approx(growth.gamma)
 
 
 def alike(nodes: list[Node], i: int, j: int) -> bool:
@@ -264,12 +264,12 @@ def test_the_terms_sum_to_the_score_and_are_those_of_the_formulas(churn: Churn) 
 def test_when_all_have_left_the_memory_is_that_of_the_empty_datacenter(churn: Churn) -> None:
     nodes = churn.case.nodes
     engine = make_engine(nodes, churn.case.tasks, "ocs", trace=churn.case.trace)
-    empty = engine.state.memory[: ocs.ARRIVED].tolist()
+    empty = engine.state.memory[: ocs_node.ARRIVED].tolist()
     placed = [(task, *arrive(engine, task)) for task in churn.case.tasks]
     for task, node, gpus in placed:
         if node is not None:
             release(engine, task, node, gpus)
-    assert engine.state.memory[: ocs.ARRIVED].tolist() == empty
+    assert engine.state.memory[: ocs_node.ARRIVED].tolist() == empty
 
 
 # ---- growth ----------------------------------------------------------------------------------------------------------
@@ -278,10 +278,10 @@ def test_when_all_have_left_the_memory_is_that_of_the_empty_datacenter(churn: Ch
 def test_in_a_fill_up_gamma_is_exactly_1_and_hardly_anything_is_drained() -> None:
     engine = make_engine([make_node(gpus=8)] * 2, [HALF, WHOLE], "ocs")
     for task in [HALF, WHOLE] * 5:
-        assert ocs.growth(engine.state.memory) == 1.0
+        assert ocs_prices.growth(engine.state.memory) == 1.0
         seen = explained(engine, task)
-        assert (seen.priced[ocs.DRAIN] >= -0.25 * 8).all()
-        assert (seen.priced[ocs.TIGHT] == 0).all()
+        assert (seen.priced[ocs_node.DRAIN] >= -0.25 * 8).all()
+        assert (seen.priced[ocs_node.TIGHT] == 0).all()
         arrive(engine, task)
 
 
@@ -292,9 +292,9 @@ def test_departures_close_the_gate_and_the_drain_sets_in() -> None:
     for node, gpus in placed[:3]:
         assert node is not None
         release(engine, WHOLE, node, gpus)
-    assert ocs.growth(engine.state.memory) == pytest.approx((0.25 - 0.1) / 0.9, abs=0.001)
+    assert ocs_prices.growth(engine.state.memory) == pytest.approx((0.25 - 0.1) / 0.9, abs=0.001)
     # node 0 has 7 GPUs free, node 1 has 8: gamma * 0.25 + (1 - gamma) * 8 W for each
-    drain = explained(engine, WHOLE).priced[ocs.DRAIN]
+    drain = explained(engine, WHOLE).priced[ocs_node.DRAIN]
     assert drain.tolist() == pytest.approx([-(0.1667 * 0.25 + 0.8333 * 8) * free for free in (7, 8)], abs=0.1)
 
 
@@ -306,21 +306,21 @@ def test_with_departures_the_look_ahead_ends_where_the_datacenter_is_nearly_full
         assert node is not None
         release(engine, WHOLE, node, gpus)
     place(engine, HALF, 0, (0,))
-    assert ocs.growth(engine.state.memory) == 0.0
+    assert ocs_prices.growth(engine.state.memory) == 0.0
     seen = explained(engine, HALF)
-    assert seen.priced[ocs.TIGHT, 0] == 0
-    assert seen.priced[ocs.AHEAD, 0] != 0
+    assert seen.priced[ocs_node.TIGHT, 0] == 0
+    assert seen.priced[ocs_node.AHEAD, 0] != 0
     for g in range(1, 8):
         place(engine, WHOLE, 0, (g,))
     seen = explained(engine, HALF)
-    assert seen.priced[ocs.TIGHT, 0] == pytest.approx(-0.06 * 500)
-    assert seen.priced[ocs.AHEAD, 0] == 0
+    assert seen.priced[ocs_node.TIGHT, 0] == pytest.approx(-0.06 * 500)
+    assert seen.priced[ocs_node.AHEAD, 0] == 0
 
 
 def test_a_refused_task_counts_as_growth() -> None:
     engine = make_engine([make_node(gpus=1)], [WHOLE, PAIR], "ocs")
     assert arrive(engine, PAIR) == (None, ())
-    assert engine.state.memory[ocs.ARRIVED] == 2000
+    assert engine.state.memory[ocs_node.ARRIVED] == 2000
 
 
 # ---- which node ------------------------------------------------------------------------------------------------------
@@ -371,10 +371,10 @@ def test_stranding_costs_more_while_slots_for_several_gpus_are_short() -> None:
     eight, cpu_task = make_task(gpu=8, cpu=96), make_task(cpu=48)
     engine = make_engine([make_node(gpus=8, cpu=96)] * 2, [eight, cpu_task], "ocs", trace=[eight])
     place(engine, eight, 0, tuple(range(8)))
-    assert explained(engine, cpu_task).priced[ocs.STRANDED, 1] == pytest.approx(-(0.6**3) * 1000 * 4)
+    assert explained(engine, cpu_task).priced[ocs_node.STRANDED, 1] == pytest.approx(-(0.6**3) * 1000 * 4)
     single = make_task(gpu=1, cpu=12)
     engine = make_engine([make_node(gpus=8, cpu=96)] * 2, [single, cpu_task], "ocs", trace=[eight] + [single] * 100)
-    assert explained(engine, cpu_task).priced[ocs.STRANDED, 1] == 0
+    assert explained(engine, cpu_task).priced[ocs_node.STRANDED, 1] == 0
 
 
 def test_a_task_leaves_open_vcpu_to_the_one_that_it_fits() -> None:

@@ -1,6 +1,6 @@
 """One decision: filter, score, normalise, combine, choose, pick. The simulator, the services and `explain` call this.
 
-Filter and score are in scores.py (kept until a node changes), normalise, combine and choose in choose.py, pick is here.
+Filter and score are in scores.py (kept until a node changes), normalise and combine in pricing.py, choose in choose.py.
 """
 
 from __future__ import annotations

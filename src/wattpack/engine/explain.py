@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wattpack.engine.arrivals import Engine
-from wattpack.engine.choose import FIRST_TERM_100, component_scores, normalise, treat_first_term
+from wattpack.engine.choose import component_scores
 from wattpack.engine.decide import NOWHERE, decide_among, pick
 from wattpack.engine.plan import Plan
+from wattpack.engine.pricing import FIRST_TERM_100, normalise, treat_first_term
 from wattpack.engine.scores import Scores
 from wattpack.engine.state import State
 from wattpack.jit import kernel

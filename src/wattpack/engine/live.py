@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wattpack.engine.arrivals import Engine
-from wattpack.engine.choose import combine, component_scores, normalise
+from wattpack.engine.choose import combine, component_scores
 from wattpack.engine.decide import NOWHERE, decide_among, pick
 from wattpack.engine.plan import Plan
+from wattpack.engine.pricing import normalise
 from wattpack.engine.scores import Scores
 from wattpack.engine.state import State, arrive, place, release
 from wattpack.jit import inner, kernel, step

@@ -9,14 +9,13 @@
           + drain * GV * max(1, dV)               keep off nodes that are nearly empty, above all in steady state
     score = -cost
 
-The prices (a, b, lambda, pi, mu, drain) follow from the free GPUs of the datacenter and from whether it grows; see
-docs/guide/ocs.md for what each is for. What is fixed for a target workload comes from policies/ocs_statistics.py, dE
-from policies/ocs_ahead.py.
+docs/guide/ocs.md says what each is for. Beside this file: ocs_prices.py (a, b, lambda, pi, mu, drain, which follow from
+the free GPUs of the datacenter and from whether it grows), ocs_node.py (what a node is worth), ocs_ahead.py (dE),
+ocs_statistics.py (what is fixed for a target workload).
 """
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -26,76 +25,41 @@ from numpy.typing import NDArray
 
 from wattpack.errors import UserError
 from wattpack.jit import kernel
-from wattpack.model.nodes import MAX_GPUS, Datacenter
-from wattpack.model.policy import AFTER_CHANGE, ANY_GPU, ARRIVAL, BEFORE_CHANGE, DEPARTURE, Policy
-from wattpack.model.power import (
-    GPU_MILLI,
-    PowerProfile,
-    added_cpu_power_mw,
-    added_gpu_power_mw,
-)
+from wattpack.model.nodes import Datacenter
+from wattpack.model.policy import ANY_GPU, Policy
+from wattpack.model.power import GPU_MILLI, PowerProfile, added_cpu_power_mw, added_gpu_power_mw
 from wattpack.model.target import Target
-from wattpack.policies.ocs_ahead import (
-    WAKE_SHARE,
-    ahead_tables,
-    idle_milli,
-    part_ahead_w,
-    sockets_ahead_w,
+from wattpack.policies.ocs_ahead import ahead_tables, idle_milli, part_ahead_w, sockets_ahead_w
+from wattpack.policies.ocs_node import (
+    AHEAD,
+    DRAIN,
+    GPUS,
+    MEMORY,
+    NODE_AHEAD_W,
+    NODE_SLOTS,
+    NODE_STRANDED,
+    NODE_WORTH,
+    POWER,
+    SCARCE,
+    SLOTS,
+    STRANDED,
+    TERM_NAMES,
+    TERMS,
+    TIGHT,
+    slots,
+    stranded,
 )
+from wattpack.policies.ocs_prices import remember, weigh
 from wattpack.policies.ocs_statistics import (
-    CAPACITY,
-    GROUP_IN,
     GROUP_OF,
-    GROUPS,
     MAX_GROUPS,
-    MAX_SETS,
     MAX_SIZES,
-    MODEL_IN,
-    QUANTILES,
-    SERVICE,
-    SET_DEMAND,
-    SETS,
     SIZE,
-    SIZE_DEMAND,
-    SIZE_GPUS,
     SIZE_PER_CPU,
     SIZES,
-    STRAND_SUMS,
-    STRANDS,
     WORTH,
     statistics,
 )
-
-# Terms.
-POWER = 0  # dP + 0.1 * slack, watts
-AHEAD = 1  # 0.5 * dE, watts
-TIGHT = 2  # 0.06 * left, watts
-GPUS = 3  # dS + dV
-DRAIN = 4  # GV * max(1, dV)
-SLOTS = 5  # [MAX_SIZES] dB_s
-SCARCE = SLOTS + MAX_SIZES  # [MAX_GROUPS] dV on nodes of a group of models, 0 elsewhere
-STRANDED = SCARCE + MAX_GROUPS  # dS
-TERMS = STRANDED + 1
-TERM_NAMES = (
-    *("power", "ahead", "tight", "gpus", "drain"),
-    *(f"slots_{i + 1}" for i in range(MAX_SIZES)),
-    *(f"scarce_{i + 1}" for i in range(MAX_GROUPS)),
-    "stranded",
-)
-
-# Memory: sums over the nodes, exact, and the growth of the workload.
-FREE_WORTH = 0  # sum of GV
-FREE_SLOTS = 1  # [MAX_SIZES] sum of B_ns
-SET_WORTH = FREE_SLOTS + MAX_SIZES  # [MAX_SETS] sum of GV over the models of a set
-ARRIVED = SET_WORTH + MAX_SETS  # milli-GPU that came, fading
-RELEASED = ARRIVED + 1  # milli-GPU that left, fading
-MEMORY = RELEASED + 1
-
-# Notes of a node: what `score` needs of it as it is, before the task comes. Half the time of a score otherwise.
-NODE_WORTH = 0  # GV
-NODE_STRANDED = 1  # S
-NODE_AHEAD_W = 2  # of the sockets
-NODE_SLOTS = 3  # [MAX_SIZES] B_ns
 
 SLACK_W = 0.1  # per idle vCPU
 # Of what the next task is spared. Up to a half, the look ahead at sockets alone never makes waking one cheaper than
@@ -104,40 +68,7 @@ SLACK_W = 0.1  # per idle vCPU
 AHEAD_SHARE = 0.5
 TIGHT_W = 0.06  # per milli left on the GPU of a sharing task
 PICK_W = 200.0  # per GPU of worth, for the choice among the GPUs of a node
-FADE = 1 - 1 / 2000  # per arrival
 SERVICE_DEFAULT = 0.4  # the least (in steps of 0.05 from 0.3) that served as much as FGD at every load in tuning
-# Shares of the datacenter whose demand is planned for: slots, and scarce models where as much leaves as arrives.
-SLOT_WINDOW = 0.3
-STEADY_WINDOW = 0.1
-
-
-@kernel
-def free_worth(node: Any, params: Any) -> float:
-    """GV: worth of what is free on the node, in GPUs."""
-    total = other = 0.0  # two sums that do not wait for each other; worths are multiples of GRAIN, so they are exact
-    for g in range(0, node.gpus - 1, 2):
-        total += params[WORTH + node.gpu_left[g]]
-        other += params[WORTH + node.gpu_left[g + 1]]
-    if node.gpus & 1:
-        total += params[WORTH + node.gpu_left[node.gpus - 1]]
-    return total + other
-
-
-@kernel
-def stranded(worth: float, cpu_left: int, params: Any) -> float:
-    """S: of `worth` free GPUs those that `cpu_left` milli-vCPU are too few for, mean over the kinds of tasks."""
-    short = 0  # kinds of tasks with too few vCPU; those that follow need less per GPU
-    while short < QUANTILES and cpu_left * params[STRANDS + short] < worth:
-        short += 1
-    return (short * worth - cpu_left * params[STRAND_SUMS + short]) * (1 / QUANTILES)
-
-
-@kernel
-def slots(gpu_free: int, cpu_left: int, i: int, params: Any) -> float:
-    """B: GPUs of the node that tasks of the i-th multi-GPU size could use."""
-    # A whole number of tasks may come out of the product a little less than whole.
-    by_cpu = params[SIZE + i] * math.floor(cpu_left * params[SIZE_PER_CPU + i] + 1e-9)
-    return min(params[SIZE_GPUS + i * (MAX_GPUS + 1) + gpu_free], by_cpu)
 
 
 @kernel
@@ -204,99 +135,6 @@ def score(node: Any, task: Any, world: Any, params: Any, memory: Any, terms: Any
     if group >= 0:
         terms[SCARCE + group] = taken
     return gpu
-
-
-@kernel
-def growth(memory: Any) -> float:
-    """gamma: 1 where tasks only arrive, 0 where as much leaves as arrives."""
-    if memory[ARRIVED] <= 0:
-        return 1.0
-    return min(1.0, max(0.0, ((memory[ARRIVED] - memory[RELEASED]) / memory[ARRIVED] - 0.1) / 0.9))
-
-
-@kernel
-def shortage(demand: float, supply: float) -> float:
-    """min(1, demand / supply); 0 where nothing is asked for."""
-    if demand <= 0:
-        return 0.0
-    return demand / supply if demand < supply else 1.0
-
-
-@kernel
-def weigh(task: Any, world: Any, params: Any, memory: Any, prices: Any) -> None:
-    used = 1.0 - memory[FREE_WORTH] / max(params[CAPACITY], 1.0)
-    rest = max(1.0 - used, 0.02)
-    ramp = max(0.0, (used - 0.8) / 0.2)
-    gamma = growth(memory)
-    growing, steady = gamma * (200 + 1800 * ramp), (1 - gamma) * (100 + 400 * ramp)
-    # With departures the look ahead ends at 85 % use: beyond, it refused up to 0.007 more (multigpu50 at load 0.95).
-    # It knows nothing of models: where tasks depend on them it drew up to 0.9 % more (gpuspec25 at load 0.7).
-    ahead = gamma
-    if params[SETS] == 0:
-        ahead += (1 - gamma) * max(0.0, 1 - 4 * ramp)
-    prices[POWER] = -1.0
-    prices[AHEAD] = -ahead
-    prices[TIGHT] = -(1 - ahead * params[WAKE_SHARE])
-    prices[GPUS] = -(growing + steady)
-    prices[DRAIN] = -(gamma * 0.25 + (1 - gamma) * (8 + 80 * ramp))
-    for i in range(MAX_SIZES):
-        prices[SLOTS + i] = 0.0
-    window = min(rest, SLOT_WINDOW) * params[CAPACITY]  # W: GPUs asked for soon
-    shortest = 0.0
-    for i in range(int(params[SIZES])):
-        short = shortage(params[SIZE_DEMAND + i] * window, memory[FREE_SLOTS + i])
-        if short <= 0.2:  # below 0.01 W a GPU: not worth a pass over the nodes
-            continue
-        # 1.5 of `growing`: 0.3 points less saving on multigpu50 at 0.8; without `mu` below GRAR falls 0.006 at 1.0.
-        prices[SLOTS + i] = -(0.3 * growing + steady) * short**6
-        shortest = max(shortest, short)
-    # Or hungry nodes with little vCPU are filled last and strand 16 GPUs (multigpu50).
-    prices[STRANDED] = -gamma * 1000 * shortest**3
-    for group in range(MAX_GROUPS):
-        prices[SCARCE + group] = 0.0
-    if task.num_gpu == 0:  # it takes no GPU of any model
-        return
-    # What fills up keeps all of its scarce models for the tasks that will need them; where tasks leave, a few suffice.
-    window = min(rest, gamma * params[SERVICE] + (1 - gamma) * STEADY_WINDOW) * params[CAPACITY]
-    for a in range(int(params[SETS])):
-        short = shortage(params[SET_DEMAND + a] * window, memory[SET_WORTH + a])
-        if short <= 0.3:
-            continue
-        price = -(3 * growing * short**20 + max(1.5 * steady, (1 - gamma) * 300) * short**6)
-        for group in range(int(params[GROUPS])):
-            if params[GROUP_IN + group * MAX_SETS + a] > 0:
-                prices[SCARCE + group] = min(prices[SCARCE + group], price)
-
-
-@kernel
-def remember(event: int, node: Any, task: Any, world: Any, params: Any, memory: Any) -> None:
-    if event == ARRIVAL:
-        memory[ARRIVED] = memory[ARRIVED] * FADE + task.gpu_request
-        memory[RELEASED] *= FADE
-    elif event == DEPARTURE:
-        memory[RELEASED] += task.gpu_request
-    elif event == BEFORE_CHANGE:
-        count(node, params, memory, -1.0)
-    elif event == AFTER_CHANGE:
-        worth = free_worth(node, params)
-        node.notes[NODE_WORTH] = worth
-        node.notes[NODE_STRANDED] = stranded(worth, node.cpu_left, params)
-        idle = idle_milli(node, node.cpu_left)
-        node.notes[NODE_AHEAD_W] = sockets_ahead_w(node, idle, node.gpu_free, ANY_GPU, 0, params)
-        for i in range(int(params[SIZES])):
-            node.notes[NODE_SLOTS + i] = slots(node.gpu_free, node.cpu_left, i, params)
-        count(node, params, memory, 1.0)
-
-
-@kernel
-def count(node: Any, params: Any, memory: Any, sign: float) -> None:
-    """Add (1) or take away (-1) the node's share of the sums."""
-    worth = sign * node.notes[NODE_WORTH]
-    memory[FREE_WORTH] += worth
-    for i in range(int(params[SIZES])):
-        memory[FREE_SLOTS + i] += sign * node.notes[NODE_SLOTS + i]
-    for a in range(int(params[SETS])):
-        memory[SET_WORTH + a] += worth * params[MODEL_IN + node.model * MAX_SETS + a]
 
 
 def ocs_policy(service: float = SERVICE_DEFAULT, name: str = "ocs") -> Policy:
