@@ -13,15 +13,14 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from wattpack.jit import inner, step
 
 MOST_BUCKETS = 16_384  # a column; a power of two below 2**15
 CHUNK = 64  # buckets that are looked at together for the best
 FIXED_PRICE_BUCKETS = 256  # where the prices are fixed: integer scores, few of them
 FIRST_BUCKETS = 32  # room that a column starts with; a power of two
-MIX = np.int64(-7046029254386353131)  # odd, its bits look random: spreads keys over the places of `scores.lookup`
+HALF = 0xFFFFFFFF
+FACTOR = 0x9E3779  # odd, its bits look random: spreads keys over the places of `scores.lookup`
 
 
 def bucket_room(nodes: int, priced: bool) -> int:
@@ -47,15 +46,16 @@ def block_bits(nodes: int) -> int:
 def key_hash(scores: Any, c: int, fitting: int) -> int:
     """A number that is the same for the same key: classes that fit and the terms in `scores.one`.
 
-    A sum of products, which the processor works out side by side: a chain of them took 60 cycles a score.
+    A sum of products, which the processor works out side by side: a chain of them took 60 cycles a score. Halves of 32
+    bits and factors below 2**25, so that nothing overflows (as plain Python, without the compiler, numpy would warn).
     """
     used = scores.used[c]
-    mixed: Any = np.int64(fitting) * MIX
+    mixed: Any = (fitting & HALF) * 3 + (fitting >> 32)
     for i in range(scores.asked[c].used):
-        mixed += scores.one_bits[used[i]] * (MIX * (2 * i + 3))
-    mixed ^= (mixed >> 32) & 0xFFFFFFFF
-    mixed *= MIX
-    return mixed ^ ((mixed >> 29) & 0x7FFFFFFFF)
+        bits = scores.one_bits[used[i]]
+        mixed += (bits & HALF) * (FACTOR + 2 * i) + ((bits >> 32) & HALF) * (2 * FACTOR + 34 * i)
+    mixed = ((mixed ^ (mixed >> 31)) & HALF) * FACTOR
+    return mixed ^ (mixed >> 23)
 
 
 @inner
@@ -74,7 +74,7 @@ def find_bucket(scores: Any, c: int, fitting: int, old: int) -> int:
         if same_key(scores, c, fitting, b):
             return int(b)
         place = (place + 1) & (2 * asked.room - 1)
-    alone = old >= 0 and scores.buckets[c, old].size == 1  # the node keeps its bucket to itself: a new key for it
+    alone = old >= 0 and scores.buckets[c, old].nodes == 1  # the node keeps its bucket to itself: a new key for it
     few = asked.free == 0 and (asked.buckets == asked.room or 4 * asked.in_use + 32 < 3 * asked.buckets)
     if 2 * asked.entries >= 3 * asked.room or (few and not alone):
         make_room(scores, c)
@@ -118,8 +118,8 @@ def same_key(scores: Any, c: int, fitting: int, b: int) -> bool:
 def note_used_terms(scores: Any, c: int) -> None:
     """Move the terms in `scores.one` that are not 0 for the first time to those that keys of column `c` are made of.
 
-    Many of a policy's terms may be 0 throughout a run: `ocs` has 18 and uses up to 9 on the Default trace. Keys made
-    before are 0 there, as they are in `scores.key`; a key that is made again may get a second bucket: no harm.
+    Some terms are 0 throughout for some classes: no part of a GPU is taken by tasks without. Keys made before are 0
+    there, as they are in `scores.key`; a key that is made again may get a second bucket: no harm.
     """
     asked, used = scores.asked[c], scores.used[c]
     for i in range(asked.used, len(used)):
@@ -145,7 +145,7 @@ def make_room(scores: Any, c: int) -> None:
     asked.free = 0
     asked.entries = asked.in_use
     for b in range(asked.buckets - 1, -1, -1):
-        if scores.buckets[c, b].size == 0:
+        if scores.buckets[c, b].nodes == 0:
             scores.free[c, asked.free] = b
             asked.free += 1
             continue
@@ -166,10 +166,10 @@ def join(scores: Any, c: int, n: int) -> None:
     if asked.overflow == 1:
         return
     bucket = scores.buckets[c, b]
-    if bucket.size == 0:
+    if bucket.nodes == 0:
         asked.in_use += 1
         scores.offers[c, b] = bucket.fit
-    bucket.size += 1
+    bucket.nodes += 1
     bucket.first = min(bucket.first, n >> scores.block_bits)
     scores.members[c, b, n >> scores.block_bits] += 1
 
@@ -185,9 +185,9 @@ def leave(scores: Any, c: int, n: int) -> None:
     if asked.overflow == 1:
         return
     bucket = scores.buckets[c, b]
-    bucket.size -= 1
+    bucket.nodes -= 1
     scores.members[c, b, n >> scores.block_bits] -= 1
-    if bucket.size == 0:
+    if bucket.nodes == 0:
         asked.in_use -= 1
         scores.offers[c, b] = 0
 

@@ -44,6 +44,7 @@ class Plan(NamedTuple):
     remembers: bool  # whether any component keeps a memory
     bucketed: bool  # whether nodes of equal terms are interchangeable but for their order: see buckets.py
     priced: bool  # whether prices may change from decision to decision
+    used: NDArray[np.int64]  # the terms that any component writes
     amounts_only: bool  # whether classes that differ only in memory and models have equal scores: see columns.py
 
 
@@ -77,6 +78,14 @@ def new_plan(mix: Mix, datacenter: Datacenter, target: Target, profile: PowerPro
         remembers=any(policy.memory_size > 0 for policy in policies),
         bucketed=bucketed,
         priced=any(policy.terms > 1 or policy.weigh is not fixed_price for policy in policies),
+        used=np.array(
+            [
+                start + t
+                for policy, values, start in zip(policies, params, parts.terms_at.tolist(), strict=True)
+                for t in (range(policy.terms) if policy.used_terms is None else policy.used_terms(values))
+            ],
+            dtype=np.int64,
+        ),
         amounts_only=bucketed and all(policy.amounts_only for policy in policies),
     )
 

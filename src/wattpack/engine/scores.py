@@ -50,7 +50,7 @@ BUCKET = np.dtype(
     [
         ("hash", np.int64),  # of its key: `fit` and the terms of its nodes
         ("fit", np.int64),  # the classes that fit its nodes
-        ("size", np.int32),  # nodes
+        ("nodes", np.int32),  # how many
         ("first", np.int32),  # no node of it stands before this block
     ],
     align=True,
@@ -79,7 +79,7 @@ class Scores(NamedTuple):
     block_bits: int
     lookup: NDArray[np.int16]  # [columns, 2 * buckets] by hash: a bucket + 1, 0: none
     free: NDArray[np.int16]  # [columns, buckets] empty buckets that are not in `lookup`
-    used: NDArray[np.int64]  # [columns, terms] the terms that keys are made of, then the others: see `note_used_terms`
+    used: NDArray[np.int64]  # [columns, used terms] those that keys are made of, then the others: see `note_used_terms`
     failures: Any  # FAILURES records, one a class
     verdict: NDArray[np.int8]  # [classes, nodes] as counted in `failures`
     like: NDArray[np.int64]  # [types] scratch: an empty node of the type that has been scored
@@ -117,7 +117,7 @@ def new_scores(state: State, plan: Plan) -> Scores:
         block_bits=block_bits(nodes),
         lookup=np.zeros((columns, 2 * room), dtype=np.int16),
         free=np.zeros((columns, room), dtype=np.int16),
-        used=np.tile(np.arange(terms), (columns, 1)),
+        used=np.tile(plan.used, (columns, 1)),
         failures=failures,
         verdict=np.zeros((classes, nodes), dtype=np.int8),
         like=np.zeros(int(state.nodes.type.max()) + 1, dtype=np.int64),

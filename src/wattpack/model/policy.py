@@ -28,7 +28,7 @@ All three are kernels (plain loops; `wattpack.jit.kernel` compiles them).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, NamedTuple
@@ -124,6 +124,8 @@ class Policy:
     # that differ only in these then share their scores.
     amounts_only: bool = False
     notes: bool = False  # whether `remember` writes node.notes
+    # Of many terms those that `score` writes with these params; the others have no price. None: all.
+    used_terms: Callable[[NDArray[np.float64]], Sequence[int]] | None = None
     with_knob: Callable[[float], Policy] | None = None  # what NAME@VALUE in an expression means
 
 

@@ -52,8 +52,7 @@ from wattpack.policies.ocs_node import (
 from wattpack.policies.ocs_prices import remember, weigh
 from wattpack.policies.ocs_statistics import (
     GROUP_OF,
-    MAX_GROUPS,
-    MAX_SIZES,
+    GROUPS,
     SIZE,
     SIZE_PER_CPU,
     SIZES,
@@ -118,8 +117,6 @@ def score(node: Any, task: Any, world: Any, params: Any, memory: Any, terms: Any
     terms[STRANDED] = stranded(worth - taken, cpu_after, params) - node.notes[NODE_STRANDED]
     terms[GPUS] = terms[STRANDED] + taken
     terms[DRAIN] = worth * max(1.0, taken)
-    for i in range(MAX_SIZES):
-        terms[SLOTS + i] = 0.0
     for i in range(int(params[SIZES])):
         size = params[SIZE + i]
         lost = node.notes[NODE_SLOTS + i] - slots(free_after, cpu_after, i, params)
@@ -129,12 +126,18 @@ def score(node: Any, task: Any, world: Any, params: Any, memory: Any, terms: Any
             # The first task that breaks a slot would pay for the whole of it and flee to a hungrier GPU.
             lost = min(lost, max(taken, size * task.cpu_milli * params[SIZE_PER_CPU + i]))
         terms[SLOTS + i] = lost
-    for group in range(MAX_GROUPS):
+    for group in range(int(params[GROUPS])):
         terms[SCARCE + group] = 0.0
     group = int(params[GROUP_OF + node.model])
     if group >= 0:
         terms[SCARCE + group] = taken
     return gpu
+
+
+def used_terms(params: NDArray[np.float64]) -> list[int]:
+    """9 of 18 on the Default trace: three multi-GPU sizes, no constraints."""
+    sizes, groups = range(int(params[SIZES])), range(int(params[GROUPS]))
+    return [POWER, AHEAD, TIGHT, GPUS, DRAIN, *(SLOTS + i for i in sizes), *(SCARCE + i for i in groups), STRANDED]
 
 
 def ocs_policy(service: float = SERVICE_DEFAULT, name: str = "ocs") -> Policy:
@@ -160,6 +163,7 @@ def ocs_policy(service: float = SERVICE_DEFAULT, name: str = "ocs") -> Policy:
         term_names=TERM_NAMES,
         amounts_only=True,
         notes=True,
+        used_terms=used_terms,
     )
 
 
