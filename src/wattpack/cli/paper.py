@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from wattpack.cli.made import made_with, raise_if_failed, told
 from wattpack.cli.progress import progress_bar
 from wattpack.datasets import alibaba2023
 from wattpack.errors import RunError
+from wattpack.experiments.bound.curves import with_bound
 from wattpack.experiments.paper.claims import Claim, check_claims, count_verdicts, must_hold_but_differ, write_claims
 from wattpack.experiments.paper.published import (
     AGREES,
@@ -27,9 +29,10 @@ from wattpack.experiments.paper.published import (
 )
 from wattpack.experiments.paper.tables import write_tables
 from wattpack.experiments.runner import Outcome, run_experiment
-from wattpack.experiments.spec import DEFAULT_SEEDS, load_paper
+from wattpack.experiments.spec import DEFAULT_SEEDS, Experiment, load_paper
 from wattpack.experiments.summary import Results, write_summary
 from wattpack.jit import say_if_compiling
+from wattpack.policies.expression import parse
 
 STYLES = {"holds": "green", "holds within tolerance": "cyan", "differs": "bold red"}
 
@@ -41,6 +44,8 @@ def paper_command(
     on: str = "local",
     workers: int | None = None,
     published: Path | None = None,
+    policy: list[str] | None = None,
+    bound: bool = False,
 ) -> None:
     """Run all traces and policies of the paper; write its figures and tables, and a verdict on each of its statements.
 
@@ -58,16 +63,24 @@ def paper_command(
         Runs at once; default: all cores.
     published
         Folder with allocation_percent.csv and fragmentation_percent.csv of others: compare with them.
+    policy
+        Policies to draw beside the paper's on every trace, such as ocs; repeat the option for more. No statement of the
+        paper is judged by them.
+    bound
+        Draw the bound in every figure and in the report: two minutes of a core, once.
     """
     theirs = read_published(published) if published is not None else {}
-    experiment = load_paper().with_seeds(seeds)
+    experiment = with_policies(load_paper(), policy or []).with_seeds(seeds)
     say_if_compiling()
     with progress_bar("the paper") as report:
         folder, scenarios, outcome = run_experiment(experiment, out, report, on, workers)
     print(told(outcome), file=sys.stderr)
     results = folder.read(scenarios)
-    claims = check_claims(results)
+    theirs_alone = {parse(text).expression for block in load_paper().blocks for text in block.policies}
+    claims = check_claims({key: curves for key, curves in results.items() if key[1] in theirs_alone})
     differences = compare_published(results, theirs, int(alibaba2023.datacenter().gpus.sum()))
+    if bound:
+        results = with_bound(results, alibaba2023.datacenter(), experiment.inputs.traces, folder=out)
     write_summary(out / "summary.csv", results)
     write_claims(out / "claims.csv", claims)
     write_tables(out / "tables")
@@ -78,6 +91,14 @@ def paper_command(
     show(claims, differences, out)
     raise_if_failed(outcome)
     raise_if_wrong(claims)
+
+
+def with_policies(experiment: Experiment, policies: Sequence[str]) -> Experiment:
+    """The paper's experiment and these policies on all traces of its first part."""
+    if not policies:
+        return experiment
+    ours = replace(experiment.blocks[0], policies=tuple(parse(text).expression for text in policies))
+    return replace(experiment, blocks=(*experiment.blocks, ours))
 
 
 def write_pictures(out: Path, results: Results, claims: Sequence[Claim], made: dict[str, Any]) -> None:
