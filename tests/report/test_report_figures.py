@@ -123,6 +123,8 @@ def test_extra_curves_such_as_a_bound_are_drawn_like_policies():
     results = {**make_results(**PAPER_POLICIES), ("default", "bound"): make_bound()}
     assert value_at(compare_figure(results, "default").axes[0], "Bound", 0.5) == pytest.approx(100 * (1 - 0.8 / 1.001))
     assert drawn(saving_figure(results, ["default"], extra=["bound"]).axes[0], "Bound")
+    for name in ("fig3", "fig7"):
+        assert drawn(paper_figures(results, extra=["bound"])[name].axes[0], "Bound")
 
 
 def test_without_a_baseline_a_comparison_says_what_is_missing():

@@ -87,7 +87,8 @@ def paper_command(
     if published is not None:
         write_published(out / "published.csv", differences)
     if results:
-        write_pictures(out, results, claims, how_it_was_made(outcome, results, on, differences))
+        extra = [key for key in dict.fromkeys(policy for _, policy in results) if key not in theirs_alone]
+        write_pictures(out, results, claims, how_it_was_made(outcome, results, on, differences), extra)
     show(claims, differences, out)
     raise_if_failed(outcome)
     raise_if_wrong(claims)
@@ -101,12 +102,14 @@ def with_policies(experiment: Experiment, policies: Sequence[str]) -> Experiment
     return replace(experiment, blocks=(*experiment.blocks, ours))
 
 
-def write_pictures(out: Path, results: Results, claims: Sequence[Claim], made: dict[str, Any]) -> None:
-    """`figures/fig1` to `fig10` and `report.html`."""
+def write_pictures(
+    out: Path, results: Results, claims: Sequence[Claim], made: dict[str, Any], extra: Sequence[str]
+) -> None:
+    """`figures/fig1` to `fig10`, with the `extra` policies, and `report.html`."""
     from wattpack.report.figures import paper_figures, save  # matplotlib: half a second
     from wattpack.report.html import write_report
 
-    for name, figure in paper_figures(results).items():
+    for name, figure in paper_figures(results, extra).items():
         save(figure, out / "figures", name)
     gpus = float(alibaba2023.datacenter().gpus.sum())
     write_report(out / "report.html", results, made, [claim.row() for claim in claims], gpus)

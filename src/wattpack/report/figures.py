@@ -70,19 +70,19 @@ def compare_figure(results: Results, trace: str) -> Figure:
         return finish(figure)
 
 
-def paper_figures(results: Results) -> dict[str, Figure]:
-    """fig1 to fig10 of the paper. A figure whose traces or policies are not in the results is left out."""
+def paper_figures(results: Results, extra: Sequence[str] = ()) -> dict[str, Figure]:
+    """fig1 to fig10 of the paper, with curves of `extra` policies. A figure whose traces are not there is left out."""
     drawn: dict[str, Callable[[], Figure]] = {
         "fig1": lambda: baseline_figure(results, "default"),
         "fig2": lambda: share_figure(results, "default"),
-        "fig3": lambda: saving_figure(results, ["default"]),
-        "fig4": lambda: saving_figure(results, ["gpushare100"]),
-        "fig5": lambda: saving_figure(results, ["multigpu20", "multigpu50"]),
-        "fig6": lambda: saving_figure(results, ["gpuspec10", "gpuspec33"]),
-        "fig7": lambda: grar_figure(results, ["default"], (0.9, 1.0)),
-        "fig8": lambda: grar_figure(results, ["gpushare40", "gpushare100"], (0.8, 1.0)),
-        "fig9": lambda: grar_figure(results, ["multigpu20", "multigpu50"], (0.9, 1.0)),
-        "fig10": lambda: grar_figure(results, ["gpuspec10", "gpuspec33"], WHOLE),
+        "fig3": lambda: saving_figure(results, ["default"], extra),
+        "fig4": lambda: saving_figure(results, ["gpushare100"], extra),
+        "fig5": lambda: saving_figure(results, ["multigpu20", "multigpu50"], extra),
+        "fig6": lambda: saving_figure(results, ["gpuspec10", "gpuspec33"], extra),
+        "fig7": lambda: grar_figure(results, ["default"], (0.9, 1.0), extra),
+        "fig8": lambda: grar_figure(results, ["gpushare40", "gpushare100"], (0.8, 1.0), extra),
+        "fig9": lambda: grar_figure(results, ["multigpu20", "multigpu50"], (0.9, 1.0), extra),
+        "fig10": lambda: grar_figure(results, ["gpuspec10", "gpuspec33"], WHOLE, extra),
     }
     figures = {}
     for name, draw in drawn.items():
