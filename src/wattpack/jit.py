@@ -159,4 +159,4 @@ def is_cold() -> bool:
 def say_if_compiling(stream: Any = None) -> None:
     """Tell the user once that the first run compiles; call before the first kernel is used."""
     if is_cold():
-        print("compiling kernels for this machine (once, about 20 s) ...", file=stream or sys.stderr, flush=True)
+        print("compiling kernels for this machine (once, about 30 s) ...", file=stream or sys.stderr, flush=True)
