@@ -19,7 +19,6 @@ DRAW = int(Normalise.DRAW)
 MIN_MAX_100 = int(Normalise.MIN_MAX_100)
 MIN_MAX_0 = int(Normalise.MIN_MAX_0)
 FIRST_TERM_100 = int(Normalise.FIRST_TERM_100)
-FIRST_TERM_WITHIN = int(Normalise.FIRST_TERM_WITHIN)
 OUTSIDE = 2.0**24  # taken from the score of a row that is not within: more than any sum of watts
 
 
@@ -60,12 +59,9 @@ def price_rows(state: State, plan: Plan, one: Any, k: int, c: int, terms: Any, m
     if part.normalise < FIRST_TERM_100:
         for n in range(len(raw)):
             raw[n] = prices[0] * own[0, n]
-        price_further_terms(prices, own, raw)
-        return
-    treat_first_term(part.normalise, prices[0], own[0], mask, raw)
-    for t in range(1, len(prices)):
-        for n in range(len(raw)):
-            raw[n] += prices[t] * own[t, n]
+    else:
+        treat_first_term(part.normalise, prices[0], own[0], mask, raw)
+    price_further_terms(prices, own, raw)
 
 
 @step

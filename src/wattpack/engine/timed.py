@@ -31,7 +31,7 @@ from wattpack.engine.state import (
     place,
     release,
 )
-from wattpack.jit import inner, kernel
+from wattpack.jit import inner, inner_kernel, kernel
 from wattpack.model.tasks import Workload
 
 
@@ -41,6 +41,32 @@ def pass_time(totals: Any, since_s: float, until_s: float, means: Any) -> None:
     for column in range(COLUMNS):
         means[column] += totals[column] * (until_s - since_s)
     means[COLUMNS] += until_s - since_s
+
+
+@inner_kernel
+def let_leave(
+    state: State,
+    plan: Plan,
+    heap: Departures,
+    since_s: float,
+    until_s: float,
+    measured: bool,
+    sequence: Any,
+    node: Any,
+    gpus: Any,
+    integrals: Any,
+) -> None:
+    """Everything that leaves from `since_s` to `until_s`, and the time that passes."""
+    now = since_s
+    while heap.size[0] > 0 and heap.time_s[0] <= until_s:
+        if measured:
+            pass_time(state.totals, now, heap.time_s[0], integrals)
+        now = heap.time_s[0]
+        gone = pop(heap)
+        left: Any = (np.int64(sequence[gone]), np.int64(node[gone]), np.int64(gpus[gone]))
+        release(state, plan, left[0], left[1], left[2])
+    if measured:
+        pass_time(state.totals, now, until_s, integrals)
 
 
 @kernel
@@ -69,15 +95,7 @@ def run_timed(
     now = clock[0]
     for i in range(begin, end):
         measured = i > measured_from
-        while heap.size[0] > 0 and heap.time_s[0] <= arrival_s[i]:
-            if measured:
-                pass_time(state.totals, now, heap.time_s[0], integrals)
-            now = heap.time_s[0]
-            gone = pop(heap)
-            left: Any = (np.int64(sequence[gone]), np.int64(node[gone]), np.int64(gpus[gone]))
-            release(state, plan, left[0], left[1], left[2])
-        if measured:
-            pass_time(state.totals, now, arrival_s[i], integrals)
+        let_leave(state, plan, heap, now, arrival_s[i], measured, sequence, node, gpus, integrals)
         now = arrival_s[i]
         k: Any = np.int64(sequence[i])
         arrive(state, plan, k)

@@ -13,39 +13,12 @@ from numpy.typing import NDArray
 from wattpack.engine.arrivals import Engine
 from wattpack.engine.batch import Batch, closings
 from wattpack.engine.decide import NOWHERE
-from wattpack.engine.departures import Departures, no_departures, pop, push
-from wattpack.engine.plan import Plan
-from wattpack.engine.state import COLUMNS, State, release
-from wattpack.engine.timed import Rounds, Steady, pass_time, steady_of
+from wattpack.engine.departures import Departures, no_departures, push
+from wattpack.engine.state import COLUMNS
+from wattpack.engine.timed import Rounds, Steady, let_leave, steady_of
 from wattpack.engine.windows import place_window
 from wattpack.jit import kernel
 from wattpack.model.tasks import Workload
-
-
-@kernel
-def let_leave(
-    state: State,
-    plan: Plan,
-    heap: Departures,
-    since_s: float,
-    until_s: float,
-    measured: bool,
-    sequence: Any,
-    node: Any,
-    gpus: Any,
-    integrals: Any,
-) -> None:
-    """Everything that leaves from `since_s` to `until_s`, and the time that passes."""
-    now = since_s
-    while heap.size[0] > 0 and heap.time_s[0] <= until_s:
-        if measured:
-            pass_time(state.totals, now, heap.time_s[0], integrals)
-        now = heap.time_s[0]
-        gone = pop(heap)
-        left: Any = (np.int64(sequence[gone]), np.int64(node[gone]), np.int64(gpus[gone]))
-        release(state, plan, left[0], left[1], left[2])
-    if measured:
-        pass_time(state.totals, now, until_s, integrals)
 
 
 @kernel

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from wattpack.jit import kernel
+from wattpack.jit import inner, kernel
 
 MAX_TASKS = 1001  # tasks a node may hold
 
@@ -33,6 +33,15 @@ VERDICT_WORDS = (
 def allows(models: int, model: int) -> bool:
     """Whether the set of models (bits) holds `model`."""
     return (models >> model) & 1 == 1
+
+
+@inner
+def has_twin_before(node: Any, g: int) -> bool:
+    """Whether a GPU before `g` has as much left: what depends on the amounts alone is the same for both."""
+    for earlier in range(g):
+        if node.gpu_left[earlier] == node.gpu_left[g]:
+            return True
+    return False
 
 
 @kernel

@@ -12,6 +12,7 @@ import math
 from typing import Any
 
 from wattpack.jit import inner_kernel, kernel
+from wattpack.model.fit import has_twin_before
 from wattpack.model.fragmentation import fragmentation_after, tally
 from wattpack.model.policy import ANY_GPU, Policy
 
@@ -34,15 +35,8 @@ def score(node: Any, task: Any, world: Any, params: Any, memory: Any, terms: Any
     best_gpu = ANY_GPU
     for g in range(node.gpus):
         left = node.gpu_left[g]
-        if left < task.gpu_milli:
-            continue
-        # F depends on the multiset of what is left, so an equal GPU before this one has this score already.
-        seen = False
-        for earlier in range(g):
-            if node.gpu_left[earlier] == left:
-                seen = True
-                break
-        if seen:
+        # F depends on the multiset of what is left: a twin has this score already.
+        if left < task.gpu_milli or has_twin_before(node, g):
             continue
         value = gradient_score(node.fragmentation, fragmentation_after(node, task, g, world))
         if value > best:

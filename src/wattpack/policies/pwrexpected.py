@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from wattpack.errors import UserError
 from wattpack.jit import kernel
-from wattpack.model.fit import allows
+from wattpack.model.fit import allows, has_twin_before
 from wattpack.model.nodes import Datacenter
 from wattpack.model.policy import ANY_GPU, Normalise, Policy
 from wattpack.model.power import (
@@ -89,15 +89,7 @@ def score(node: Any, task: Any, world: Any, params: Any, memory: Any, terms: Any
     best, best_gpu = 0, ANY_GPU
     for g in range(node.gpus):
         left = node.gpu_left[g]
-        if left < task.gpu_milli:
-            continue
-        # A GPU with as much left before this one has this score already.
-        seen = False
-        for earlier in range(g):
-            if node.gpu_left[earlier] == left:
-                seen = True
-                break
-        if seen:
+        if left < task.gpu_milli or has_twin_before(node, g):  # a twin has this score already
             continue
         free = node.gpu_free - int(left == GPU_MILLI)
         after = expected_mw(node, cpu_left, free, g, left - task.gpu_milli, world, params)

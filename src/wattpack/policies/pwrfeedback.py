@@ -19,10 +19,10 @@ from wattpack.errors import UserError
 from wattpack.jit import kernel
 from wattpack.model.fragmentation import LACKS_BOTH, LACKS_CPU, LACKS_GPU
 from wattpack.model.nodes import Datacenter
-from wattpack.model.policy import AFTER_CHANGE, BEFORE_CHANGE, Normalise, Policy
+from wattpack.model.policy import AFTER_CHANGE, BEFORE_CHANGE, Policy
 from wattpack.model.power import PowerProfile
 from wattpack.model.target import Target
-from wattpack.policies.pwrload import check_share, score, set_alpha
+from wattpack.policies.pwrload import check_share, moving_mix, set_alpha
 
 CAPACITY, MOST, LIMIT = range(3)  # params
 FRAGMENTED = 0  # memory: millionths of a milli-GPU, a whole number, so that the running sum is exact
@@ -53,19 +53,7 @@ def pwrfeedback_policy(most: float = 0.5, limit: float = 0.05, name: str = "pwrf
     def prepare(datacenter: Datacenter, target: Target, profile: PowerProfile) -> NDArray[np.float64]:
         return np.array([max(1, datacenter.gpu_milli), most, limit], dtype=np.float64)
 
-    return Policy(
-        name,
-        "mix of pwr and fgd whose alpha falls as GPUs become fragmented",
-        score,
-        normalise=Normalise.FIRST_TERM_100,
-        terms=2,
-        weigh=weigh,
-        remember=remember,
-        memory_size=1,
-        prepare=prepare,
-        term_names=("pwr", "fgd"),
-        amounts_only=True,
-    )
+    return moving_mix(name, "mix of pwr and fgd whose alpha falls as GPUs become fragmented", weigh, remember, prepare)
 
 
 PWRFEEDBACK = pwrfeedback_policy()

@@ -8,6 +8,7 @@ of `pwr:0.1+fgd:0.9` (tested). GPUs are picked by FGD. docs/future-work.md has w
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -63,18 +64,17 @@ def check_share(name: str, value: float) -> None:
         raise UserError(f"{name} {value}, expected 0 to 1")
 
 
-def pwrload_policy(early: float = 0.5, late: float = 0.05, start: float = 0.0, name: str = "pwrload") -> Policy:
-    """`pwrload` with its knobs: alpha of the empty and of the full datacenter, and the GPU use where it starts to
-    fall."""
-    for knob, value in (("early", early), ("late", late), ("start", start)):
-        check_share(knob, value)
-
-    def prepare(datacenter: Datacenter, target: Target, profile: PowerProfile) -> NDArray[np.float64]:
-        return np.array([max(1, datacenter.gpu_milli), early, late, start], dtype=np.float64)
-
+def moving_mix(
+    name: str,
+    summary: str,
+    weigh: Callable[..., None],
+    remember: Callable[..., None],
+    prepare: Callable[[Datacenter, Target, PowerProfile], NDArray[np.float64]],
+) -> Policy:
+    """alpha * PWR + (1 - alpha) * FGD, `weigh` setting alpha from a memory of one number."""
     return Policy(
         name,
-        "mix of pwr and fgd whose alpha falls as the GPUs fill up",
+        summary,
         score,
         normalise=Normalise.FIRST_TERM_100,
         terms=2,
@@ -85,6 +85,18 @@ def pwrload_policy(early: float = 0.5, late: float = 0.05, start: float = 0.0, n
         term_names=("pwr", "fgd"),
         amounts_only=True,
     )
+
+
+def pwrload_policy(early: float = 0.5, late: float = 0.05, start: float = 0.0, name: str = "pwrload") -> Policy:
+    """`pwrload` with its knobs: alpha of the empty and of the full datacenter, and the GPU use where it starts to
+    fall."""
+    for knob, value in (("early", early), ("late", late), ("start", start)):
+        check_share(knob, value)
+
+    def prepare(datacenter: Datacenter, target: Target, profile: PowerProfile) -> NDArray[np.float64]:
+        return np.array([max(1, datacenter.gpu_milli), early, late, start], dtype=np.float64)
+
+    return moving_mix(name, "mix of pwr and fgd whose alpha falls as the GPUs fill up", weigh, remember, prepare)
 
 
 PWRLOAD = pwrload_policy()
