@@ -1,6 +1,7 @@
 """The table of rooms holds: who may import whom, and who may import the compiler."""
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -8,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import wattpack
-from wattpack.jit import WITHOUT_KERNELS
+from wattpack.jit import KERNEL_SOURCES
 
 SOURCE = Path(wattpack.__file__).parent
 GROUND = {"errors", "files"}  # what every room but `jit` stands on
@@ -97,13 +98,25 @@ def test_only_jit_imports_the_compiler(package: str) -> None:
     assert importers <= {"jit.py"}
 
 
-def test_rooms_left_out_of_the_cache_digest_hold_no_kernel_and_no_kernel_reads_them() -> None:
-    decorators = {"kernel", "step", "inner"}
-    for room in WITHOUT_KERNELS:
-        text = "".join(file.read_text(encoding="utf-8") for file in FILES if room_of(file) == room)
-        assert not any(f"@{name}" in text for name in decorators)
-    readers = {room_of(file) for file in FILES if imported_rooms(file) & set(WITHOUT_KERNELS)}
-    assert readers <= {*WITHOUT_KERNELS, "__main__"}
+def is_kernel_source(name: str) -> bool:
+    return any(name == part or name.startswith(f"{part}/") for part in KERNEL_SOURCES)
+
+
+def holds_kernels(file: Path) -> bool:
+    return re.search(r"^@(kernel|step|inner)", file.read_text(encoding="utf-8"), re.MULTILINE) is not None
+
+
+def test_every_file_with_a_kernel_is_part_of_the_cache_digest() -> None:
+    names = {file.relative_to(SOURCE).as_posix() for file in FILES if holds_kernels(file)}
+    assert names
+    assert {name for name in names if not is_kernel_source(name)} == set()
+
+
+def test_kernels_use_only_sources_that_are_part_of_the_cache_digest() -> None:
+    read = {module for file in FILES if holds_kernels(file) for module in imported_modules(file)}
+    ours = {module.removeprefix("wattpack.").replace(".", "/") for module in read if module.startswith("wattpack.")}
+    without_constants = {"errors", "datasets/inflation"}  # a class of error; seeded generators
+    assert {name for name in ours - without_constants if not is_kernel_source(name) and name != "jit"} == set()
 
 
 def test_importing_wattpack_loads_nothing_heavy() -> None:

@@ -23,19 +23,23 @@ from numba.extending import intrinsic
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-WITHOUT_KERNELS = ("cli", "kube", "report")  # rooms that hold no kernel and that no kernel reads (tests/test_layers.py)
+# What kernels are made of. An edit anywhere else keeps the compiled kernels (tests/test_layers.py checks the list).
+KERNEL_SOURCES = ("jit.py", "model", "policies", "engine", "experiments/bound", "experiments/defrag")
 
 
-def source_digest(folder: Path) -> str:
-    """Digest of all Python sources under `folder` that kernels are made of.
+def source_digest(folder: Path, parts: Sequence[str] = ("",)) -> str:
+    """Digest of the Python sources under `folder`, or only of these parts of it.
 
     numba checks only the file of the function itself for changes; a callee edited in another file would give the old
     result (measured). A cache folder named after this digest cannot go stale.
     """
     digest = hashlib.sha256()
-    for path in sorted(folder.rglob("*.py")):
-        if path.relative_to(folder).parts[0] in WITHOUT_KERNELS:
-            continue
+    files = {
+        file
+        for part in parts
+        for file in ((folder / part).rglob("*.py") if (folder / part).is_dir() else [folder / part])
+    }
+    for path in sorted(files):
         digest.update(path.relative_to(folder).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
     return digest.hexdigest()[:16]
 
@@ -51,7 +55,7 @@ def _writable(folder: Path) -> bool:
 
 def cache_folder() -> Path:
     """Folder of compiled kernels: `$WATTPACK_CACHE` or the user's cache folder, else a temporary one."""
-    digest = source_digest(Path(__file__).parent)
+    digest = source_digest(Path(__file__).parent, KERNEL_SOURCES)
     home = os.environ.get("WATTPACK_CACHE") or os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
     wanted = Path(home) / "wattpack" / f"kernels-{digest}"
     if _writable(wanted):
