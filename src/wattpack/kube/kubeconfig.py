@@ -8,6 +8,7 @@ import os
 import ssl
 import tempfile
 import time
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -49,7 +50,9 @@ def find_access(kubeconfig: Path | None) -> Access:
         return read_kubeconfig(Path(os.environ["KUBECONFIG"].split(os.pathsep)[0]))
     if os.environ.get("KUBERNETES_SERVICE_HOST") and (SERVICE_ACCOUNT / "token").exists():
         return in_cluster()
-    home = Path.home() / ".kube" / "config"
+    home = Path("~/.kube/config")
+    with suppress(RuntimeError):  # no home folder is known
+        home = home.expanduser()
     if home.exists():
         return read_kubeconfig(home)
     raise UserError("no cluster: expected --kubeconfig FILE, $KUBECONFIG, ~/.kube/config, or to run in a pod")
