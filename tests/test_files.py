@@ -15,6 +15,7 @@ import pytest
 
 from wattpack import files
 from wattpack.errors import RunError, UserError
+from wattpack.experiments.plugins import Plugin, import_plugin
 from wattpack.files import (
     is_standard_output,
     make_folder,
@@ -233,3 +234,15 @@ def test_a_predictable_name_that_another_has_taken_is_not_used_and_said(
     # processes that this one starts take the same, and say nothing
     assert private_temporary_folder("kernels") == folder
     assert capsys.readouterr().err == ""
+
+
+def test_a_copy_of_a_plugin_is_imported_from_a_folder_of_ours(temporary: Path) -> None:
+    trap = temporary / "trap"
+    trap.mkdir(mode=0o700)
+    (temporary / f"wattpack-{os.geteuid()}").symlink_to(trap)
+    import_plugin(Plugin("/no/such/folder/plugin_of_ours.py", b"import sys; sys.came_from = __file__\n"))
+    came_from = Path(sys.__dict__.pop("came_from"))
+    assert came_from.name == "plugin_of_ours.py"
+    assert trap not in came_from.resolve().parents
+    assert stat.S_IMODE(came_from.parent.stat().st_mode) == 0o700
+    assert list(trap.iterdir()) == []

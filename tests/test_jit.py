@@ -122,6 +122,12 @@ def test_a_cache_that_cannot_be_read_costs_a_compile_and_a_line(
     assert "expected to delete it" in capsys.readouterr().err
 
 
+def test_two_processes_that_add_machine_code_at_once_never_take_the_same_name(cache: Path) -> None:
+    """numba counts: the index of one would name the code of the other."""
+    one, other = (jit._CheckedFiles(str(cache), "double", b"stamp") for _ in range(2))
+    assert one._data_name(1) != other._data_name(1)
+
+
 def test_without_a_folder_kernels_are_compiled_and_nothing_is_kept(
     tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

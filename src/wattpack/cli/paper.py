@@ -72,8 +72,9 @@ def paper_command(
     """
     theirs = read_published(published) if published is not None else {}
     experiment = with_policies(load_paper(), policy or []).with_seeds(seeds)
-    theirs_files = sorted(published.glob("*.csv")) if published is not None else []
-    check_folder(out, (*EXPERIMENT, "claims.csv", "published.csv"), theirs_files)
+    check_folder(
+        out, (*EXPERIMENT, "claims.csv", "published.csv"), published.glob("*_percent.csv") if published else ()
+    )
     say_if_compiling()
     with progress_bar("the paper") as report:
         folder, scenarios, outcome = run_experiment(experiment, out, report, on, workers)
