@@ -12,13 +12,13 @@ import wattpack
 from wattpack.jit import KERNEL_SOURCES
 
 SOURCE = Path(wattpack.__file__).parent
-GROUND = {"errors", "files"}  # what every room but `jit` stands on
+GROUND = {"errors", "files"}  # what most rooms stand on
 
 # room -> what of ours it may import, besides itself
 MAY_IMPORT = {
     "errors": set(),
-    "jit": set(),
     "files": {"errors"},
+    "jit": {"files"},  # whose folder it may trust: what lies there is run
     "model": {"errors", "jit"},
     "policies": {"errors", "jit", "model"},
     "engine": {"errors", "jit", "model"},

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+from wattpack.cli.outputs import check_folder
 from wattpack.cli.replay import DECISIONS, write_csv
 from wattpack.engine.record import gpu_index_text
 from wattpack.errors import RunError, UserError
@@ -22,6 +23,7 @@ TASKS = (
     *("name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli", "gpu_spec"),
     *("creation_time", "deletion_time"),
 )
+WRITTEN = ("nodes.csv", "tasks.csv", "placements.csv")
 TOLD_REASONS, TOLD_NAMES = 10, 3
 
 Rename = Callable[[str, str], str]
@@ -60,6 +62,7 @@ def import_command(
     reading = settings.reading()
     if dialect is not None:
         reading = replace(reading, dialect=find_dialect(dialect))
+    check_folder(out, WRITTEN, (*(file or []), kubeconfig, config))
     nodes, pods = read_cluster_files(file) if file else asyncio.run(ask_cluster(kubeconfig))
     snapshot = take_snapshot(nodes, pods, reading)
     if not snapshot.nodes:
@@ -128,7 +131,7 @@ def print_snapshot(snapshot: Snapshot, folder: Path, rename: Rename) -> None:
     if snapshot.finished:
         print(f"  {snapshot.finished} finished pods: not tasks")
     print_left_out(snapshot, rename)
-    for name in ("nodes.csv", "tasks.csv", "placements.csv"):
+    for name in WRITTEN:
         print(f"wrote    {folder / name}")
 
 

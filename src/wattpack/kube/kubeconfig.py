@@ -9,6 +9,7 @@ import ssl
 import tempfile
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -63,7 +64,9 @@ def find_access(kubeconfig: Path | None) -> Access:
         return read_kubeconfigs(files_of_environment(os.environ["KUBECONFIG"]))
     if os.environ.get("KUBERNETES_SERVICE_HOST") and (SERVICE_ACCOUNT / "token").exists():
         return in_cluster()
-    home = Path.home() / ".kube" / "config"
+    home = Path("~/.kube/config")
+    with suppress(RuntimeError):  # no home folder is known
+        home = home.expanduser()
     if home.exists():
         return read_kubeconfigs([home])
     raise UserError("no cluster: expected --kubeconfig FILE, $KUBECONFIG, ~/.kube/config, or to run in a pod")

@@ -22,9 +22,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from wattpack.errors import RunError
 from wattpack.experiments.scenario import Inputs, Scenario
 from wattpack.experiments.where.place import WorkerLostError
 from wattpack.experiments.where.worker import Setup, run_file, run_into_folder, take
+from wattpack.files import why
 
 AHEAD = 2  # runs submitted beyond the workers, so that none waits for the one who stores results
 
@@ -65,7 +67,10 @@ class Processes:
     def __init__(self, setup: Setup, workers: int) -> None:
         self._setup, self._workers = setup, workers
         self._pool: ProcessPoolExecutor | None = None
-        self._files = Path(tempfile.mkdtemp(prefix="wattpack-"))
+        try:
+            self._files = Path(tempfile.mkdtemp(prefix="wattpack-"))  # for us alone: mode 0700
+        except OSError as fault:
+            raise RunError(f"no temporary folder for results on their way ({why(fault)}); $TMPDIR names one") from None
 
     def window(self) -> int:
         return self._workers + AHEAD
