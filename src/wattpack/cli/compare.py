@@ -11,15 +11,15 @@ from cyclopts import Parameter
 
 from wattpack.cli.made import made_with, raise_if_failed
 from wattpack.cli.outputs import EXPERIMENT, check_folder
-from wattpack.cli.plugins import load_plugins
 from wattpack.cli.progress import progress_bar
 from wattpack.cli.steady import show_steady
+from wattpack.comparison import Comparison, compare
 from wattpack.datasets import alibaba2023
 from wattpack.datasets.sources import load_datacenter
 from wattpack.engine.batch import new_batch
 from wattpack.errors import UserError
 from wattpack.experiments.bound.curves import bound_is_quick, with_bound
-from wattpack.experiments.compare import DEFAULT_POLICIES, DEFAULT_SEEDS, Comparison, compare
+from wattpack.experiments.compare import DEFAULT_POLICIES, DEFAULT_SEEDS
 from wattpack.experiments.regime import Moving, new_moving
 from wattpack.experiments.steady_table import parse_loads, run_steady_table
 from wattpack.experiments.summary import write_summary
@@ -85,7 +85,6 @@ def compare_command(
     plugin
         Python file that registers policies of your own; may be given again.
     """
-    load_plugins(plugin or [])
     loads = parse_loads(steady) if steady is not None else ()
     moving = parse_moving(defrag_every, defrag_moves, defrag_pause_seconds, bool(loads))
     window = new_batch(batch, batch_seconds, batch_milp_seconds)

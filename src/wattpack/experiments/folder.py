@@ -101,14 +101,16 @@ class ResultsFolder:
         runs = dict(self._read_files(dict.fromkeys(id_ for id_, _ in wanted)))
         # in the order in which the scenarios were given: the first policy is the one the user named first
         found: dict[tuple[str, str], dict[int, Readings]] = {}
+        said: dict[tuple[str, str], tuple[str, str]] = {}
         for id_, scenario in wanted:
             if id_ in runs:
                 found.setdefault((label[scenario], scenario.label), {})[scenario.seed] = runs[id_]
+                said[label[scenario], scenario.label] = scenario.datacenter, scenario.profile
         results = {}
         for (trace, policy), by_seed in found.items():
             seeds = tuple(sorted(by_seed))
             values = {column: np.stack([by_seed[seed][column] for seed in seeds]) for column in COLUMNS}
-            results[trace, policy] = Curves(trace, policy, seeds, values)
+            results[trace, policy] = Curves(trace, policy, seeds, values, *said[trace, policy])
         return results
 
     def _read_files(self, ids: Iterable[str]) -> Iterator[tuple[str, Readings]]:

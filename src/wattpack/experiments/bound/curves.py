@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -121,8 +122,10 @@ def with_bound(
     """
     extended = dict(results)
     for name, trace in traces.items():
-        if any(label == name for label, _ in results):
-            extended[name, BOUND] = _kept(name, datacenter, trace, loads, folder, profile)
+        beside = next((curves for (label, _), curves in results.items() if label == name), None)
+        if beside is not None:
+            bound = _kept(name, datacenter, trace, loads, folder, profile)
+            extended[name, BOUND] = replace(bound, datacenter=beside.datacenter, profile=beside.profile)
     return extended
 
 
