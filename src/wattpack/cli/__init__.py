@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Any
 
 from wattpack import __version__
 from wattpack.errors import RunError, UserError
+
+TYPE_CHECKING = False  # `typing` takes 12 ms to import, in which Ctrl-C prints a traceback
+if TYPE_CHECKING:
+    from typing import Any
 
 ABOUT = "Power- and fragmentation-aware scheduling for GPU datacenters: what would a placement policy save?"
 # name -> (function, one line of help)
@@ -53,6 +56,8 @@ def print_help() -> None:
 def main(arguments: list[str] | None = None) -> None:
     """Run a command. Exit codes: 0 done, 1 a run failed, 2 the input is wrong, 130 Ctrl-C."""
     words = sys.argv[1:] if arguments is None else arguments
+    if arguments is None:  # this is the program, not a call of it
+        _end_at_ctrl_c()
     if words in ([], ["--help"], ["-h"], ["help"]):
         print_help()
         return
@@ -71,10 +76,23 @@ def main(arguments: list[str] | None = None) -> None:
     except RunError as fault:
         _leave(f"wattpack: {fault}", 1)
     except KeyboardInterrupt:
-        _leave("wattpack: stopped; finished runs are kept, the same command goes on from them", 130)
+        from wattpack.cli.interrupt import CODE, STOPPED, leave
+
+        if arguments is None:
+            leave()
+        _leave(STOPPED, CODE)
     except BrokenPipeError:  # the reader of our output has gone, as in `wattpack policies | head -1`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(141)
+
+
+def _end_at_ctrl_c() -> None:
+    try:
+        from wattpack.cli.interrupt import install
+
+        install()
+    except KeyboardInterrupt:  # within the first milliseconds: there is nothing to keep
+        os._exit(130)
 
 
 def _leave(message: str, code: int) -> None:

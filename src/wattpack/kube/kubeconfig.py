@@ -16,6 +16,7 @@ import msgspec
 import yaml
 
 from wattpack.errors import UserError
+from wattpack.files import temporary_path
 
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 TOKEN_FRESH_S = 60  # tokens of service accounts are renewed by the kubelet: read the file again this often
@@ -111,8 +112,8 @@ def _tls(cluster: Any, user: Any, file: Path) -> ssl.SSLContext:
         certificate, key = _pem(user, "client-certificate", file), _pem(user, "client-key", file)
         if certificate and key:
             # Python reads certificates from files only: they are there for this one call.
-            with tempfile.TemporaryDirectory() as folder:
-                paths = Path(folder) / "certificate", Path(folder) / "key"
+            with temporary_path(Path(tempfile.mkdtemp(prefix="wattpack-"))) as folder:
+                paths = folder / "certificate", folder / "key"
                 for path, content in zip(paths, (certificate, key), strict=True):
                     path.touch(mode=0o600)
                     path.write_bytes(content)
