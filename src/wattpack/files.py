@@ -36,6 +36,34 @@ def say(text: str) -> None:
         print(f"wattpack: {text}", file=sys.stderr, flush=True)
 
 
+_temporaries: set[Path] = set()  # files and folders that must not outlive the process
+
+
+@contextlib.contextmanager
+def temporary_path(path: Path) -> Iterator[Path]:
+    """A file or folder that is gone afterwards, also where Ctrl-C ends the process at once."""
+    _temporaries.add(path)
+    try:
+        yield path
+    finally:
+        _remove(path)
+        _temporaries.discard(path)
+
+
+def remove_temporaries() -> None:
+    """For a process that is about to end without unwinding."""
+    for path in list(_temporaries):
+        _remove(path)
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path, ignore_errors=True)
+        return
+    with contextlib.suppress(OSError):  # the folder is no longer writable: what was wrong has been said
+        path.unlink(missing_ok=True)
+
+
 def make_folder(folder: Path) -> Path:
     """Make it if it is not there, and clear it of what killed commands left of ours."""
     try:
@@ -99,8 +127,7 @@ def is_written_through(path: Path) -> bool:
 def _replace(target: Path, write: Callable[[Path], object], durable: bool) -> None:
     if target.is_dir():
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
-    temporary = target.parent / _temporary_name()
-    try:
+    with temporary_path(target.parent / _temporary_name()) as temporary:
         write(temporary)
         with contextlib.suppress(FileNotFoundError):
             temporary.chmod(stat.S_IMODE(target.stat().st_mode))
@@ -109,9 +136,6 @@ def _replace(target: Path, write: Callable[[Path], object], durable: bool) -> No
         temporary.replace(target)
         if durable:
             sync(target.parent)
-    finally:
-        with contextlib.suppress(OSError):
-            temporary.unlink(missing_ok=True)
 
 
 def _write_to_stdout(write: Callable[[Path], object]) -> None:
@@ -131,8 +155,8 @@ def _write_through(path: Path, write: Callable[[Path], object]) -> None:
 
 @contextlib.contextmanager
 def _made_aside(write: Callable[[Path], object]) -> Iterator[BinaryIO]:
-    with tempfile.TemporaryDirectory(prefix="wattpack-") as folder:
-        made = Path(folder) / "output"
+    with temporary_path(Path(tempfile.mkdtemp(prefix="wattpack-"))) as folder:
+        made = folder / "output"
         write(made)
         with made.open("rb") as opened:
             yield opened

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import sys
-from pathlib import Path
-from typing import Any
 
 from wattpack import __version__
-from wattpack.cli.streams import OutputEndedError, standard_streams
 from wattpack.errors import RunError, UserError
 
+TYPE_CHECKING = False  # `typing` takes 12 ms to import, in which Ctrl-C prints a traceback
+if TYPE_CHECKING:
+    from typing import Any
+
+INTERRUPTED = 130  # exit code
 ABOUT = "Power- and fragmentation-aware scheduling for GPU datacenters: what would a placement policy save?"
 # name -> (function, one line of help)
 COMMANDS = {
@@ -57,20 +60,39 @@ def print_help() -> None:
 
 def main(arguments: list[str] | None = None) -> None:
     """Run a command. Exit codes: 0 done, 1 a run failed or stdout ended, 2 the input is wrong, 130 Ctrl-C."""
+    if arguments is None:  # this is the program, not a call of it
+        _end_at_ctrl_c()
+    from wattpack.cli.streams import OutputEndedError, standard_streams
+
     with standard_streams():
         code, message = _run(sys.argv[1:] if arguments is None else arguments)
         try:
             sys.stdout.flush()
         except OutputEndedError as fault:
             code, message = code or 1, message or fault.message
+        if code == INTERRUPTED and arguments is None:
+            from wattpack.cli.interrupt import leave
+
+            leave()
         if message:
             print(f"wattpack: {message}", file=sys.stderr)
     if code != 0:
         sys.exit(code)
 
 
+def _end_at_ctrl_c() -> None:
+    try:
+        from wattpack.cli.interrupt import install
+
+        install()
+    except KeyboardInterrupt:  # within the first milliseconds: there is nothing to keep
+        os._exit(INTERRUPTED)
+
+
 def _run(words: list[str]) -> tuple[int, str]:
     """Exit code, and what is to be said on stderr."""
+    from wattpack.cli.streams import OutputEndedError
+
     try:
         if words in ([], ["--help"], ["-h"], ["help"]):
             print_help()
@@ -81,7 +103,9 @@ def _run(words: list[str]) -> tuple[int, str]:
     except OutputEndedError as fault:  # commands print last: what they write is written by now
         return 1, fault.message
     except KeyboardInterrupt:
-        return 130, "stopped; finished runs are kept, the same command goes on from them"
+        from wattpack.cli.interrupt import STOPPED
+
+        return INTERRUPTED, STOPPED
     return 0, ""
 
 
@@ -119,6 +143,8 @@ def _expanded(word: str) -> str:
     option, equals, value = word.partition("=") if word.startswith("--") else ("", "", word)
     if value != "~" and not value.startswith("~/"):
         return word
+    from pathlib import Path
+
     try:
         return f"{option}{equals}{Path(value).expanduser()}"
     except RuntimeError:

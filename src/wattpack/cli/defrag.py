@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from wattpack.cli.outputs import check_files, words_beside
-from wattpack.cli.placements import engine_with, print_side_by_side, read_placements
+from wattpack.cli.placements import engine_with, print_side_by_side, read_placements, refuse_not_understood
 from wattpack.cli.replay import DECISIONS, write_csv
 from wattpack.datasets.csv_files import read_datacenter, read_workload
 from wattpack.datasets.sources import load_trace
@@ -79,6 +79,7 @@ def defrag_command(
         raise UserError(f"--gpu-worth {gpu_worth:g}, expected watts from 0 to a million")
     if not 0 < least < 1e6:
         raise UserError(f"--least {least:g}, expected watts above 0: a move that brings nothing is never worth it")
+    refuse_not_understood(placements, nodes, tasks)
     watts = PROFILES[profile]
     datacenter, workload = read_datacenter(nodes, watts), read_workload(tasks)
     aim = Target.of(workload if target is None else load_trace(target))

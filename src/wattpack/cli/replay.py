@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from wattpack.cli.outputs import check_files, words_beside
-from wattpack.cli.placements import measure, outcome_of, print_saving, read_placements
+from wattpack.cli.placements import measure, outcome_of, print_saving, read_placements, refuse_not_understood
 from wattpack.cli.plugins import load_plugins
 from wattpack.datasets.csv_files import read_arrival_s, read_datacenter, read_workload
 from wattpack.datasets.inflation import seeded
@@ -98,6 +98,8 @@ def replay_command(
     window = new_batch(batch, batch_seconds, batch_milp_seconds)
     if window.tasks > 1 and target == LEARNT:
         raise UserError(f"--target {LEARNT} with --batch {batch}, expected one of them")
+    if placements is not None:
+        refuse_not_understood(placements, nodes, tasks)
     watts = PROFILES[profile]
     datacenter = read_datacenter(nodes, watts)
     workload = read_workload(tasks)

@@ -18,6 +18,7 @@ import msgspec
 import yaml
 
 from wattpack.errors import UserError
+from wattpack.files import temporary_path
 from wattpack.kube.exec_program import ExecProgram
 
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
@@ -211,8 +212,8 @@ def _tls(cluster: Entry, user: Entry) -> ssl.SSLContext:
         certificate, key = _pem(user, "client-certificate"), _pem(user, "client-key")
         if certificate and key:
             # Python reads certificates from files only: they are there for this one call.
-            with tempfile.TemporaryDirectory() as folder:
-                paths = Path(folder) / "certificate", Path(folder) / "key"
+            with temporary_path(Path(tempfile.mkdtemp(prefix="wattpack-"))) as folder:
+                paths = folder / "certificate", folder / "key"
                 for path, content in zip(paths, (certificate, key), strict=True):
                     path.touch(mode=0o600)
                     path.write_bytes(content)

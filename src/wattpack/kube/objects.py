@@ -102,6 +102,12 @@ class Toleration(Object):
     effect: str = ""
 
 
+class ResourceClaim(Object):
+    """Dynamic resource allocation: the device behind a claim is not in the pod."""
+
+    name: str = ""
+
+
 class PodSpec(Object):
     node_name: str = ""
     scheduler_name: str = ""
@@ -112,6 +118,7 @@ class PodSpec(Object):
     node_selector: dict[str, str] = {}
     affinity: Affinity | None = None
     tolerations: list[Toleration] = []
+    resource_claims: list[ResourceClaim] = []
 
 
 class PodStatus(Object):
