@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from wattpack import __version__
-from wattpack.cli.streams import OutputEndedError, standard_streams
+from wattpack.cli.streams import OutputEndedError, flush, standard_streams
 from wattpack.errors import RunError, UserError
 
 ABOUT = "Power- and fragmentation-aware scheduling for GPU datacenters: what would a placement policy save?"
@@ -60,7 +60,7 @@ def main(arguments: list[str] | None = None) -> None:
     with standard_streams():
         code, message = _run(sys.argv[1:] if arguments is None else arguments)
         try:
-            sys.stdout.flush()
+            flush()
         except OutputEndedError as fault:
             code, message = code or 1, message or fault.message
         if message:
