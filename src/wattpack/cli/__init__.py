@@ -63,12 +63,12 @@ def main(arguments: list[str] | None = None) -> None:
     _fill_closed()
     if arguments is None:  # this is the program, not a call of it
         _end_at_ctrl_c()
-    from wattpack.cli.streams import OutputEndedError, standard_streams
+    from wattpack.cli.streams import OutputEndedError, flush, standard_streams
 
     with standard_streams():
         code, message = _run(sys.argv[1:] if arguments is None else arguments)
         try:
-            sys.stdout.flush()
+            flush()
         except OutputEndedError as fault:
             code, message = code or 1, message or fault.message
         if code == INTERRUPTED and arguments is None:
