@@ -43,6 +43,7 @@ def compare_command(
     on: str = "local",
     workers: int | None = None,
     plugin: list[Path] | None = None,
+    no_check: bool = False,
 ) -> None:
     """Run policies on traces with several seeds; print and write savings against FGD and GRAR over load.
 
@@ -83,8 +84,10 @@ def compare_command(
         Runs at once; default: all cores.
     plugin
         Python file that registers policies of your own; may be given again.
+    no_check
+        Run plugins without checking their policies first (about a second each).
     """
-    load_plugins(plugin or [])
+    load_plugins(plugin or [], not no_check)
     loads = parse_loads(steady) if steady is not None else ()
     moving = parse_moving(defrag_every, defrag_moves, defrag_pause_seconds, bool(loads))
     window = new_batch(batch, batch_seconds, batch_milp_seconds)
