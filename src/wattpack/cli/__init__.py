@@ -31,6 +31,7 @@ COMMANDS = {
     ),
     "serve": ("wattpack.cli.serve:serve_command", "A scheduler extender for Kubernetes: the same decisions, live."),
     "fit": ("wattpack.cli.fit:fit_command", "Will this pod fit a live cluster, where, and what does it cost?"),
+    "new-policy": ("wattpack.cli.new_policy:new_policy_command", "A policy of your own to start from, with a test."),
     "policies": ("wattpack.cli.policies:policies_command", "The policies, one line each."),
 }
 
