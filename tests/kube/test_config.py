@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -74,6 +75,15 @@ def test_every_key_is_read_by_the_service() -> None:
                     read |= {part.attr} if owner in ("config", "self", "settings", "server", "lease") else set()
     keys = {key for part in (Config, Server, LeaseConfig) for key in part.__struct_fields__}
     assert keys - read == set()
+
+
+def test_the_guide_tells_every_key_and_no_other() -> None:
+    guide = (Path(__file__).parents[2] / "docs" / "guide" / "serve.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `\[?([a-z_]+)\]?` \|([^\n]*)$", guide, flags=re.MULTILINE)
+    assert {name for name, _ in rows} == set(Config.__struct_fields__)
+    told = dict(rows)
+    for name, part in {"server": Server, "lease": LeaseConfig}.items():
+        assert {key for key in part.__struct_fields__ if f"`{key}`" not in told[name]} == set()
 
 
 def test_a_learnt_target_is_none_at_first() -> None:
