@@ -12,6 +12,7 @@ TYPE_CHECKING = False  # `typing` takes 12 ms to import, in which Ctrl-C prints 
 if TYPE_CHECKING:
     from typing import Any
 
+MIN_COLUMNS = 40
 ABOUT = "Power- and fragmentation-aware scheduling for GPU datacenters: what would a placement policy save?"
 # name -> (function, one line of help)
 COMMANDS = {
@@ -66,6 +67,7 @@ def main(arguments: list[str] | None = None) -> None:
         return
     from cyclopts import CycloptsError
 
+    _widen()
     try:
         app = new_app()
         app(words, exit_on_error=False, print_error=False, result_action="return_value")
@@ -84,6 +86,14 @@ def main(arguments: list[str] | None = None) -> None:
     except BrokenPipeError:  # the reader of our output has gone, as in `wattpack policies | head -1`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(141)
+
+
+def _widen() -> None:
+    """Tables and help need some columns: rich never ends or fails on one (`COLUMNS=1`)."""
+    from shutil import get_terminal_size
+
+    if get_terminal_size().columns < MIN_COLUMNS:
+        os.environ["COLUMNS"] = str(MIN_COLUMNS)
 
 
 def _end_at_ctrl_c() -> None:
