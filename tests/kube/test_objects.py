@@ -27,5 +27,4 @@ def test_every_field_that_is_decoded_is_read_somewhere() -> None:
     structs = [kind for kind in vars(objects).values() if isinstance(kind, type) and issubclass(kind, msgspec.Struct)]
     assert len(structs) > 20
     decoded = {field for kind in structs for field in kind.__struct_fields__}
-    # `conditions`: whether a node is ready, for snapshot.py.
-    assert decoded - attributes_read() <= {"conditions"}
+    assert decoded - attributes_read() == set()

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 INTERRUPTED = 130  # exit code
+MIN_COLUMNS = 40
 ABOUT = "Power- and fragmentation-aware scheduling for GPU datacenters: what would a placement policy save?"
 # name -> (function, one line of help)
 COMMANDS = {
@@ -91,6 +92,14 @@ def _fill_closed() -> None:
             os.open(os.devnull, os.O_RDWR)  # takes the lowest free number
 
 
+def _widen() -> None:
+    """Tables and help need some columns: rich never ends or fails on one (`COLUMNS=1`)."""
+    from shutil import get_terminal_size
+
+    if get_terminal_size().columns < MIN_COLUMNS:
+        os.environ["COLUMNS"] = str(MIN_COLUMNS)
+
+
 def _end_at_ctrl_c() -> None:
     try:
         from wattpack.cli.interrupt import install
@@ -123,6 +132,7 @@ def _run(words: list[str]) -> tuple[int, str]:
 def _run_command(words: list[str]) -> tuple[int, str]:
     from cyclopts import CycloptsError
 
+    _widen()
     try:
         app = new_app()
         app(_with_paths(words), exit_on_error=False, print_error=False, result_action="return_value")

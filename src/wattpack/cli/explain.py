@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from wattpack.cli.plugins import load_plugins
+from wattpack.cli.plugins import faults_of, load_plugins
 from wattpack.datasets.csv_files import read_datacenter, read_workload
 from wattpack.datasets.inflation import seeded
 from wattpack.datasets.sources import load_trace
@@ -74,17 +74,21 @@ def explain_command(
     mix = parse(policy)
     if top < 0:
         raise UserError(f"--top {top}, expected 0 (all) or more")
+    if seed < 0:
+        raise UserError(f"--seed {seed}, expected 0 or more")
     datacenter = read_datacenter(nodes)
     workload = read_workload(tasks)
     trace = workload if target is None else load_trace(target)
     index = task_index(workload, task, tasks)
     say_if_compiling()
     luck = draw_luck(workload, seeded(seed).policy)
-    engine = Engine(datacenter, workload.classes, mix, Target.of(trace))
     before = Workload(workload.classes, workload.sequence[:index], workload.task_names, workload.name)
-    engine.run(before, luck[:index])
     k = int(workload.sequence[index])
-    print_explanation(explain(engine, k, luck[index]), workload.classes[k], task, index, top)
+    with faults_of(plugin or []):
+        engine = Engine(datacenter, workload.classes, mix, Target.of(trace))
+        engine.run(before, luck[:index])
+        explanation = explain(engine, k, luck[index])
+    print_explanation(explanation, workload.classes[k], task, index, top)
 
 
 def explain_live(pod: str, server: str | None) -> None:

@@ -11,9 +11,13 @@ from cyclopts import Parameter
 
 from wattpack.cli.import_ import ask_cluster
 from wattpack.cli.live import ask, print_decision
+from wattpack.datasets.input_files import read_bytes_up_to
 from wattpack.errors import UserError
 from wattpack.jit import say_if_compiling
 from wattpack.kube.objects import Pod, Unreadable
+
+MAX_BYTES = 3_000_000  # the apiserver takes no larger object
+MAX_VALUES = 100_000  # of a document with its aliases written out
 
 
 def fit_command(
@@ -42,7 +46,7 @@ def fit_command(
     policy
         Policy expression, above the one of the file.
     """
-    text = msgspec.json.encode(read_pod_file(pod))
+    text = as_json(read_pod_file(pod), pod)
     if server is not None:
         decision = ask(server, "/fit", text)
     else:
@@ -86,10 +90,13 @@ def read_pod_file(file: Path) -> dict[str, Any]:
     try:
         import yaml
 
-        documents = list(yaml.safe_load_all(file.read_text(encoding="utf-8")))
+        text = read_bytes_up_to(file, MAX_BYTES, "YAML of a pod").decode("utf-8-sig")
+        documents = list(yaml.safe_load_all(text))
+    except RecursionError:
+        raise UserError(f"{file}: nested too deeply, expected YAML of a pod") from None
     except ModuleNotFoundError as fault:
         raise UserError(f"fit needs {fault.name}: install wattpack[serve]") from None
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as fault:
+    except (ValueError, yaml.YAMLError) as fault:  # UnicodeDecodeError, a date that is none
         raise UserError(f"{file}: {' '.join(str(fault).split())}, expected YAML of a pod") from None
     for document in documents:
         if not isinstance(document, dict):
@@ -102,6 +109,28 @@ def read_pod_file(file: Path) -> dict[str, Any]:
         ):
             template = template.get(step) if isinstance(template, dict) else {}
         if isinstance(template, dict) and template.get("spec"):
-            metadata = {"name": (document.get("metadata") or {}).get("name", ""), **(template.get("metadata") or {})}
+            named, own = (found.get("metadata") or {} for found in (document, template))
+            if not isinstance(named, dict) or not isinstance(own, dict):
+                raise UserError(f"{file}: metadata is {named if own == {} else own!r}, expected a table")
+            metadata = {"name": named.get("name", ""), **own}
             return {"kind": "Pod", "metadata": metadata, "spec": template["spec"]}
     raise UserError(f"{file}: holds no pod and no pod template")
+
+
+def as_json(document: dict[str, Any], file: Path) -> bytes:
+    """Aliases are written out in JSON: ten of ten of ten ... is a small file and a large text, a cycle has no end."""
+    waiting: list[Any] = [document]
+    values = 0
+    while waiting:
+        value = waiting.pop()
+        values += 1
+        if isinstance(value, dict):
+            waiting += value.values()
+        elif isinstance(value, (list, tuple, set)):
+            waiting += value
+        if values + len(waiting) > MAX_VALUES:
+            raise UserError(f"{file}: more than {MAX_VALUES:,} values with its aliases written out, expected a pod")
+    try:
+        return msgspec.json.encode(document)
+    except (TypeError, ValueError, RecursionError) as fault:
+        raise UserError(f"{file}: {fault}, expected YAML that JSON can say") from None

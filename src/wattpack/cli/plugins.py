@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-from wattpack.errors import UserError
+from wattpack.errors import RunError, UserError, one_line
 from wattpack.experiments.plugins import import_file
 from wattpack.policies import REGISTRY
 
@@ -30,3 +32,16 @@ def check_policies(file: Path, names: list[str]) -> None:
         faults = check_policy(name)
         if faults:
             raise UserError(f"{file}: policy {name}: {'; '.join(faults)} (--no-check runs it all the same)")
+
+
+@contextmanager
+def faults_of(files: list[Path]) -> Iterator[None]:
+    """A fault of a run with plugins, such as a kernel that does not compile, is theirs: one line, no traceback."""
+    try:
+        yield
+    except (UserError, RunError):
+        raise
+    except Exception as fault:
+        if not files:
+            raise
+        raise UserError(f"{', '.join(map(str, files))}: {one_line(fault)}, expected policies that run") from fault

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from wattpack.cli.outputs import check_files, words_beside
 from wattpack.cli.placements import measure, outcome_of, print_saving, read_placements, refuse_not_understood
-from wattpack.cli.plugins import load_plugins
+from wattpack.cli.plugins import faults_of, load_plugins
 from wattpack.datasets.csv_files import read_arrival_s, read_datacenter, read_workload
 from wattpack.datasets.inflation import seeded
 from wattpack.datasets.sources import load_trace
@@ -113,12 +113,13 @@ def replay_command(
     check_files({"--decisions": decisions, "--series": series}, inputs)
     say_if_compiling()
     now = None if placed is None else measure(placed, datacenter, workload, aim, watts)
-    if target == LEARNT:
-        run = simulate_learning(datacenter, workload, mix, seeded(seed).policy, watts)
-    elif window.tasks > 1:
-        run = simulate_windows(datacenter, workload, mix, aim, seeded(seed).policy, watts, window, arrival_s)
-    else:
-        run = simulate(datacenter, workload, mix, aim, seeded(seed).policy, watts)
+    with faults_of(plugin or []):
+        if target == LEARNT:
+            run = simulate_learning(datacenter, workload, mix, seeded(seed).policy, watts)
+        elif window.tasks > 1:
+            run = simulate_windows(datacenter, workload, mix, aim, seeded(seed).policy, watts, window, arrival_s)
+        else:
+            run = simulate(datacenter, workload, mix, aim, seeded(seed).policy, watts)
     if decisions is not None:
         write_csv(decisions, DECISIONS, decision_rows(run))
     if series is not None:

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from wattpack.datasets.input_files import read_bytes_up_to
 from wattpack.errors import UserError
 from wattpack.model.nodes import MAX_GPUS, Datacenter
 from wattpack.model.power import GPU_MILLI, PAPER, PowerProfile
@@ -18,6 +19,7 @@ from wattpack.model.tasks import MAX_MODELS, TaskClass, Workload
 
 MAX_AMOUNT = 10**12  # milli-vCPU or MiB of one node or task: far above any machine, far below overflow
 MAX_TASK_GPUS = 10**6
+MAX_BYTES = 1_000_000_000  # of a file: ten million tasks
 
 NODE_COLUMNS = ("sn", "cpu_milli", "memory_mib", "gpu", "model")
 NODE_OPTIONAL = ("cpu_model",)
@@ -158,10 +160,9 @@ def read_rows(file: Path, required: tuple[str, ...], optional: tuple[str, ...]) 
 
     A file without any text has no lines; whether that is a fault is the caller's to say.
     """
+    data = read_bytes_up_to(file, MAX_BYTES, "a CSV file")
     try:
-        text = file.read_text(encoding="utf-8-sig")
-    except OSError as fault:
-        raise UserError(f"{file}: cannot be read ({fault.strerror}), expected a CSV file") from None
+        text = io.TextIOWrapper(io.BytesIO(data), encoding="utf-8-sig").read()
     except UnicodeDecodeError as fault:
         raise UserError(f"{file}: not UTF-8 text (byte {fault.start}), expected a CSV file") from None
     reader = csv.reader(io.StringIO(text), strict=True)

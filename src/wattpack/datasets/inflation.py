@@ -12,11 +12,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from wattpack.errors import UserError
 from wattpack.model.nodes import Datacenter
 from wattpack.model.tasks import Workload
 
 UP_TO = 1.3  # requested GPU over the datacenter's, where the paper's runs end
 MIN_BLOCK = 1024  # tasks drawn at once: a tiny trace should not mean thousands of small draws
+
+MAX_TASKS = 10_000_000  # of a run: 100 bytes each, and a hundred times the paper's datacenter asks for a tenth
 
 
 class Seeds(NamedTuple):
@@ -37,6 +40,16 @@ def node_order(datacenter: Datacenter, rng: np.random.Generator) -> NDArray[np.i
     return rng.permutation(len(datacenter)).astype(np.int64)
 
 
+def check_drawn(trace: Workload, capacity_gpu_milli: int, up_to: float = UP_TO) -> None:
+    """Refuse a run that would draw too many tasks, before any is drawn: a trace that asks for almost no GPU does."""
+    mean_milli = float(trace.gpu_request_milli().mean()) if len(trace) else 0.0
+    if mean_milli > 0 and (tasks := up_to * capacity_gpu_milli / mean_milli) > MAX_TASKS:
+        raise UserError(
+            f"trace {trace.name}: asks for {mean_milli / 1000:.2g} GPUs a task, which makes {tasks:,.0f} tasks up to "
+            f"load {up_to:g}, expected at most {MAX_TASKS:,}"
+        )
+
+
 def run_workload(trace: Workload, capacity_gpu_milli: int, rng: np.random.Generator, up_to: float = UP_TO) -> Workload:
     """All tasks of the trace in random order, then tasks drawn from it with replacement.
 
@@ -44,6 +57,7 @@ def run_workload(trace: Workload, capacity_gpu_milli: int, rng: np.random.Genera
     the trace's own tasks or the drawn ones. Where no task ever would (no capacity, or no task that asks for GPU), the
     workload is the trace once.
     """
+    check_drawn(trace, capacity_gpu_milli, up_to)
     sequence: NDArray[np.int32] = rng.permutation(trace.sequence)
     request_milli = np.array([task.num_gpu * task.gpu_milli for task in trace.classes], dtype=np.int64)
     requested = int(request_milli[sequence].sum()) if len(sequence) else 0

@@ -8,7 +8,7 @@ from itertools import product
 from math import inf, prod
 
 from wattpack.datasets import alibaba2023
-from wattpack.datasets.inflation import UP_TO
+from wattpack.datasets.inflation import UP_TO, check_drawn
 from wattpack.errors import UserError
 from wattpack.experiments.regime import Moving, Regime
 from wattpack.experiments.scenario import Inputs, Scenario, new_scenario
@@ -113,6 +113,10 @@ def resolve(experiment: Experiment) -> tuple[Inputs, tuple[Scenario, ...]]:
 
     Seeds outermost: whoever stops early has all policies on some seeds, not some policies on all.
     """
+    for block in experiment.blocks:
+        for datacenter, trace, up_to in product(block.datacenters, block.traces, block.up_to):
+            inputs = experiment.inputs
+            check_drawn(inputs.traces[trace], inputs.datacenters[datacenter].gpu_milli, up_to)
     return experiment.inputs, tuple(dict.fromkeys(scenario for _, scenario in _all(experiment)))
 
 
@@ -127,8 +131,9 @@ def resolve_steady(experiment: Experiment) -> tuple[tuple[Scenario, Regime], ...
 
 
 def _all(experiment: Experiment) -> Iterator[tuple[Block, Scenario]]:
+    seeds = [frozenset(block.seeds) for block in experiment.blocks]
     for seed in dict.fromkeys(seed for block in experiment.blocks for seed in block.seeds):
-        for block in experiment.blocks:
-            if seed in block.seeds:
+        for block, mine in zip(experiment.blocks, seeds, strict=True):
+            if seed in mine:
                 for scenario in block.scenarios(experiment.inputs, seed):
                     yield block, scenario

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import tomllib
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from wattpack.datasets.input_files import read_bytes_up_to
 from wattpack.errors import UserError
 
 MAX_BYTES = 10_000_000  # an experiment is a page; a file this large is something else
@@ -18,11 +20,7 @@ def read_document(file: Path) -> dict[str, Any]:
     if kind not in (".toml", ".json"):
         raise UserError(f"{file}: not an experiment, expected a file that ends in .toml or .json")
     try:
-        if file.stat().st_size > MAX_BYTES:
-            raise UserError(f"{file}: {file.stat().st_size:,} bytes, expected an experiment of at most {MAX_BYTES:,}")
-        text = file.read_bytes().decode("utf-8-sig")
-    except OSError as fault:
-        raise UserError(f"{file}: cannot be read ({fault.strerror}), expected an experiment") from None
+        text = read_bytes_up_to(file, MAX_BYTES, "an experiment").decode("utf-8-sig")
     except UnicodeDecodeError as fault:
         raise UserError(f"{file}: not UTF-8 text (byte {fault.start}), expected an experiment") from None
     try:
@@ -41,5 +39,5 @@ def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     table = dict(pairs)
     if len(table) != len(pairs):
         keys = [key for key, _ in pairs]
-        raise ValueError(f"key {next(key for key in keys if keys.count(key) > 1)!r} appears twice")
+        raise ValueError(f"key {Counter(keys).most_common(1)[0][0]!r} appears twice")
     return table

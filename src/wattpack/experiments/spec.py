@@ -41,6 +41,7 @@ from wattpack.model.power import PAPER, PROFILES, PowerProfile
 from wattpack.model.tasks import Workload
 from wattpack.policies.expression import parse
 
+MAX_VALUES = MAX_SEEDS  # of one axis: a list of seeds is held to what a count may be
 AXES = ("datacenter", "trace", "policy", "seeds", "profile", *NUMBERS)
 
 __all__ = ["AXES", "DEFAULT_SEEDS", "Block", "Experiment", "first_seeds", "load_experiment", "load_paper", "resolve"]
@@ -141,15 +142,18 @@ class _Reader:
         found = value if isinstance(value, list) else [value]
         if several and not found:
             self.problem(place, f"an empty list, expected {what}")
-        seen: list[object] = []
+        if len(found) > MAX_VALUES:
+            self.problem(place, f"{len(found):,} values, expected at most {MAX_VALUES:,}")
+            return
+        seen: set[object] = set()
         for number, one in enumerate(found, 1):
             where = f"{place}[{number}]" if several else place
             if not isinstance(one, kind) or isinstance(one, bool):
-                self.problem(where, f"{one!r}, expected {what}")
+                self.problem(where, f"{_short(repr(one))}, expected {what}")
             elif one in seen:
-                self.problem(where, f"{one!r} again, expected it once")
+                self.problem(where, f"{_short(repr(one))} again, expected it once")
             else:
-                seen.append(one)
+                seen.add(one)
                 yield where, one
 
     def names(self, value: object, place: str, check: Any) -> tuple[str, ...]:
@@ -176,13 +180,13 @@ class _Reader:
     def seeds(self, value: object, place: str) -> tuple[int, ...]:
         if not isinstance(value, list):
             if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= MAX_SEEDS:
-                self.problem(place, f"{value!r}, expected a count from 1 to {MAX_SEEDS} or a list of seeds")
+                self.problem(place, f"{_short(repr(value))}, expected a count from 1 to {MAX_SEEDS} or a list of seeds")
                 return ()
             return first_seeds(value)
         found = []
         for where, seed in self.values(value, place, int, "a seed: a whole number from 0"):
             if not 0 <= seed <= MAX_SEED:
-                self.problem(where, f"{seed}, expected 0 to {MAX_SEED}")
+                self.problem(where, f"{_short(str(seed))}, expected 0 to {MAX_SEED}")
             found.append(seed)
         return tuple(found)
 
@@ -190,7 +194,8 @@ class _Reader:
         wanted, found = NUMBERS[axis], []
         for where, number in self.values(value, place, wanted.kind, wanted.what):
             if not wanted.good(number):
-                self.problem(where, f"{number}, expected {wanted.expected}")
+                self.problem(where, f"{_short(str(number))}, expected {wanted.expected}")
+                continue  # 10**400 is no float
             found.append(number if wanted.kind is int else float(number))
         return tuple(found)
 
@@ -230,3 +235,8 @@ class _Reader:
                 check_models(self.datacenters[datacenter], self.profiles[profile])
             except UserError as fault:
                 self.problem(place, f"{profile!r} for {datacenter!r}: {fault}")
+
+
+def _short(text: str) -> str:
+    """A value as a line can hold it."""
+    return text if len(text) <= 60 else f"{text[:40]}... ({len(text):,} characters)"

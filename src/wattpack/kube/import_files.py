@@ -7,10 +7,15 @@ from pathlib import Path
 
 import msgspec
 
+from wattpack.datasets.input_files import read_bytes_up_to
 from wattpack.errors import UserError
 from wattpack.kube.objects import KIND, NODE, POD, Kind, Node, Pod
 
+MAX_BYTES = 2_000_000_000  # 100,000 pods are about 1 GB
 EXPECTED = "expected what `kubectl get nodes,pods -A -o json` prints"
+
+# Text that is not UTF-8 and values nested 1,000 deep are no faults of msgspec's own kind.
+FAULTS = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 
 
 def read_cluster_files(paths: Iterable[Path]) -> tuple[list[Node], list[Pod]]:
@@ -26,7 +31,7 @@ def read_cluster_files(paths: Iterable[Path]) -> tuple[list[Node], list[Pod]]:
                 elif kind == "Pod":
                     pod = POD.decode(text)
                     pods[pod.metadata.namespace, pod.metadata.name] = pod
-            except msgspec.MsgspecError as fault:
+            except FAULTS as fault:
                 raise UserError(f"{place}: {fault}, expected a {kind}") from None
     if not nodes:
         raise UserError(f"{', '.join(map(str, paths))}: no nodes, {EXPECTED}")
@@ -35,10 +40,7 @@ def read_cluster_files(paths: Iterable[Path]) -> tuple[list[Node], list[Pod]]:
 
 def _objects(path: Path) -> Iterator[tuple[str, str, bytes | msgspec.Raw]]:
     """Where each object stands, its kind, its text. Items of a NodeList may come without a kind."""
-    try:
-        text = path.read_bytes()
-    except OSError as fault:
-        raise UserError(f"{path}: cannot be read ({fault.strerror}), expected a JSON file") from None
+    text = read_bytes_up_to(path, MAX_BYTES, "a JSON file")
     whole = _kind(text, str(path))
     if whole.items is None:
         if whole.kind not in ("Node", "Pod"):
@@ -54,5 +56,5 @@ def _objects(path: Path) -> Iterator[tuple[str, str, bytes | msgspec.Raw]]:
 def _kind(text: bytes | msgspec.Raw, place: str) -> Kind:
     try:
         return KIND.decode(text)
-    except msgspec.MsgspecError as fault:
+    except FAULTS as fault:
         raise UserError(f"{place}: {fault}, {EXPECTED}") from None

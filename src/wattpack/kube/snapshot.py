@@ -62,6 +62,9 @@ def take_snapshot(nodes: Sequence[Node], pods: Iterable[Pod], reading: Reading) 
     readable: list[tuple[PodFacts, Pod]] = []
     for pod in pods:
         name = f"pod {pod.metadata.namespace}/{pod.metadata.name}"
+        if pod.metadata.name == "":
+            found.leave_out(name, "without a name, expected metadata.name")
+            continue
         try:
             facts = read_pod(pod, reading)
         except Unreadable as fault:

@@ -15,6 +15,7 @@ from wattpack.policies import REGISTRY
 
 ONE = 1000  # weights are integers in thousandths
 MAX_WEIGHT = 1_000_000
+MAX_COMPONENTS = 100
 NUMBER = re.compile(r"([0-9]+\.?[0-9]*|\.[0-9]+)")
 
 
@@ -22,7 +23,11 @@ def parse(expression: str, registry: Mapping[str, Policy] | None = None) -> Mix:
     """The policies and weights that `expression` names; every fault is a one-line `UserError` that quotes it."""
     known = REGISTRY if registry is None else registry
     components: list[Component] = []
-    for part in expression.split("+"):
+    parts = expression.split("+")
+    if len(parts) > MAX_COMPONENTS:
+        shown = f"{expression[:40]}..."
+        raise UserError(f"policy expression {shown!r}: {len(parts):,} policies, expected at most {MAX_COMPONENTS}")
+    for part in parts:
         policy, weight = _parse_part(expression, part, known)
         if any(component.policy.name == policy.name for component in components):
             raise _fault(expression, f"{policy.name!r} appears twice", known)

@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from wattpack.errors import UserError
 from wattpack.model.fit import FITS, MAX_TASKS, fits
 from wattpack.model.power import VCPU_MILLI_PER_CORE
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
+MAX_SOCKETS = 10_000  # of a node: a line of the hull for each is looked at; the largest machines have 32
 Pairs = tuple[Integers, Integers]
 
 
@@ -66,6 +68,11 @@ def socket_lines(node: Any) -> list[tuple[float, float]]:
     Their maximum is the largest convex function below the steps. It is convex, so the mean of the steps over several
     nodes is not below it at their mean use: it holds for all nodes of a type together.
     """
+    if node.sockets > MAX_SOCKETS:
+        raise UserError(
+            f"bound: a node of {int(node.cpu_milli):,} milli-vCPU has {int(node.sockets):,} sockets, expected at most "
+            f"{MAX_SOCKETS:,}"
+        )
     step_w = (node.socket_max_mw - node.socket_idle_mw) / 1000
     lowest: dict[float, float] = {}  # the most vCPU in use -> watts of the sockets active then
     for active in range(int(node.sockets) + 1):
