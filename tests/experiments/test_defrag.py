@@ -1,7 +1,6 @@
 """Defragmentation: every step has room, the state after is the state before with the moves made, nothing gets worse."""
 
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -9,33 +8,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import reference
-from builders import gpus_of, make_datacenter, make_node, make_target, make_task, make_workload
+from builders import make_datacenter, make_node, make_target, make_task, make_workload
 from cases import clusters, task_lists
-from reference import Gpus, Node, Task
+from experiments.placed import Placed, defrag_of, fragmentation_gpus, make_move, place, watts
+from reference import Gpus
 from wattpack.engine.arrivals import Engine, draw_luck
 from wattpack.engine.state import CPU_POWER, GPU_POWER
 from wattpack.engine.timed import Rounds, simulate_timed
 from wattpack.experiments.bound.offline import place_all
-from wattpack.experiments.defrag.search import Defrag, Move
 from wattpack.experiments.steady import Moving, new_mover, offered, run_steady
 from wattpack.policies.expression import parse
 
 ROUNDING_W = 0.05  # the tie-break towards fuller nodes, a millionth of a watt per milli-GPU
-
-
-class Placed(NamedTuple):
-    """Nodes of the reference with tasks on them, and where each task is."""
-
-    nodes: list[Node]
-    tasks: list[Task]
-    at: list[tuple[int, Gpus] | None]
-
-
-def place(nodes: list[Node], tasks: list[Task], at: Sequence[tuple[int, Gpus] | None]) -> Placed:
-    for task, where in zip(tasks, at, strict=True):
-        if where is not None:
-            reference.place(nodes[where[0]], task, where[1])
-    return Placed(nodes, tasks, list(at))
 
 
 @st.composite
@@ -53,38 +37,6 @@ def placements(draw: st.DrawFn) -> Placed:
         reference.place(nodes[n], task, gpus)
         at.append((n, gpus))
     return Placed(nodes, tasks, at)
-
-
-def defrag_of(placed: Placed, worth_w: float) -> Defrag:
-    empty = [Node(n.name, n.cpu_milli, n.memory_mib, n.gpu, n.model, n.cpu_model) for n in placed.nodes]
-    workload = make_workload(placed.tasks)
-    engine = Engine(make_datacenter(empty), workload.classes, parse("fgd"), make_target(placed.tasks))
-    node = np.array([-1 if where is None else where[0] for where in placed.at], dtype=np.int32)
-    gpus = np.array([0 if where is None else sum(1 << g for g in where[1]) for where in placed.at], dtype=np.int32)
-    assert place_all(engine.state, engine.plan, workload.sequence, node, gpus) == -1
-    return Defrag(engine.state, workload.sequence, node, gpus, worth_w)
-
-
-def watts(nodes: Sequence[Node]) -> float:
-    return float(sum(sum(reference.node_power_w(node)) for node in nodes))
-
-
-def fragmentation_gpus(placed: Placed) -> float:
-    target = reference.target_workload(placed.tasks)
-    return sum(reference.fragmentation(node, target) for node in placed.nodes) / 1000
-
-
-def make_move(placed: Placed, move: Move) -> None:
-    """On the reference: the new place must have room while the old one is held."""
-    task, there = placed.tasks[move.task], placed.nodes[move.to_node]
-    assert placed.at[move.task] == (move.from_node, gpus_of(move.from_gpus))
-    assert reference.filter_reason(there, task) is None
-    new = gpus_of(move.to_gpus)
-    assert len(new) == task.num_gpu
-    assert all(there.gpu_left[g] >= reference.gpu_milli_each(task) for g in new)
-    reference.place(there, task, new)
-    reference.release(placed.nodes[move.from_node], task, gpus_of(move.from_gpus))
-    placed.at[move.task] = (move.to_node, new)
 
 
 @given(placed=placements(), most=st.integers(1, 12), worth_w=st.sampled_from([0.0, 20.0, 100.0]))
