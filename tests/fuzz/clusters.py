@@ -12,7 +12,9 @@ from fuzz.odd import Strategy
 from kube.made import container, node_json, pod_json
 
 GPU = "nvidia.com/gpu"
-QUANTITIES = ("1", "500m", "1e3", "0", "64", "1Gi", "100M", "1.5", "1n")
+# Most pods have room on most nodes.
+NODE_CPU, NODE_MEMORY = ("64", "96", "32000m", "0", "1e3"), ("64Gi", "256G", "1e12", "0", "1.5")
+POD_CPU, POD_MEMORY = ("1", "500m", "0.1", "0", "1n", "1e3"), ("1Gi", "100M", "1e6", "0", "1")
 # Requests in the words of the dialects; some belong together, and some contradict each other.
 ANNOTATIONS = (
     {"alibabacloud.com/gpu-milli": "300", "alibabacloud.com/gpu-count": "1"},
@@ -34,19 +36,19 @@ NODES = tuple("abcd")
 
 @st.composite
 def one_node(draw: Any, name: str) -> Json:
-    quantity = st.sampled_from(QUANTITIES)
-    model = draw(st.sampled_from(("Tesla-T4", "NVIDIA-A100-SXM4-80GB", "odd", "Own")))
-    taint = draw(st.sampled_from(("", "", "node-role.kubernetes.io/control-plane", "x")))
-    return node_json(name, draw(st.sampled_from((0, 1, 4, 40))), model, draw(quantity), draw(quantity), taint=taint)
+    cpu, memory = draw(st.sampled_from(NODE_CPU)), draw(st.sampled_from(NODE_MEMORY))
+    model = draw(st.sampled_from(("Tesla-T4", "NVIDIA-A100-SXM4-80GB", "Tesla-T4", "odd", "Own")))
+    taint = draw(st.sampled_from(("", "", "", "node-role.kubernetes.io/control-plane", "x")))
+    return node_json(name, draw(st.sampled_from((4, 0, 1, 8, 40))), model, cpu, memory, taint=taint)
 
 
 @st.composite
 def one_pod(draw: Any, name: str = "pod") -> Json:
-    quantity = st.sampled_from(QUANTITIES)
+    cpu, memory = draw(st.sampled_from(POD_CPU)), draw(st.sampled_from(POD_MEMORY))
     node = draw(st.sampled_from(("", *NODES, "nosuch")))
-    devices = draw(st.sampled_from(({}, {}, *DEVICES)))
-    annotations = draw(st.sampled_from(({}, {}, *ANNOTATIONS)))
-    containers = [container(draw(quantity), draw(quantity), limits=devices)]
+    devices = draw(st.sampled_from(({}, {}, {}, {}, *DEVICES)))
+    annotations = draw(st.sampled_from(({}, {}, {}, {}, *ANNOTATIONS))) if not devices else {}
+    containers = [container(cpu, memory, limits=devices)]
     owner, phase = draw(st.sampled_from(("", "", "DaemonSet"))), draw(st.sampled_from(("Running", "Succeeded")))
     spec = draw(
         st.sampled_from(({}, {"nodeSelector": {"x": "y"}}, {"initContainers": containers}, {"overhead": {"cpu": "1"}}))

@@ -12,6 +12,7 @@ from fuzz.clusters import cluster_file, pod_file
 from fuzz.documents import configuration, document_file, experiment, kubeconfig
 from fuzz.lines import Building, finished, given_options, number, odd_policy, policy
 from fuzz.odd import NAMES, Strategy, odd_number, odd_text
+from fuzz.results import INPUTS, WORDS, results_folder
 from fuzz.tables import csv_file, node_rows, placement_rows, task_rows
 
 PROFILE = st.sampled_from(("paper", "linear", "concave", "measured"))
@@ -178,6 +179,10 @@ def compare(building: Building) -> list[str]:
         **WINDOWS,
         **places_of_runs(building),
     }
+    if faults and draw(st.integers(0, 5)) == 0:
+        name = draw(st.sampled_from(("\udcff.csv", "[/x].csv", "a\nb.csv", "\u00fc.csv", "%s.csv", "-x.csv")))
+        building.files[name] = building.files.get("tasks.csv", b"")
+        words += ["--trace", name]
     odd = {"--trace": st.sampled_from(("nodes.csv", "nowhere", *NAMES)), "--workers": ODD_COUNT, "--on": ODD_PLACES}
     return words + draw(given_options(options, faults, odd))
 
@@ -317,6 +322,16 @@ def serve(building: Building) -> list[str]:
     return words
 
 
+def again(building: Building) -> list[str]:
+    """A results folder that is there, whole or spoilt: `run` goes on from it, `bound` reads it."""
+    files = building.draw(results_folder(building.faults))
+    building.files |= {**INPUTS, **files}
+    if building.draw(st.booleans()):
+        return ["bound", "--datacenter", "nodes.csv", "--trace", "tasks.csv", "--loads", "0.5", "--against", "results"]
+    building.outputs.append("results")
+    return list(WORDS)
+
+
 def policies(building: Building) -> list[str]:
     return [
         "policies",
@@ -346,7 +361,7 @@ def no_command(building: Building) -> list[str]:
 
 
 def one_policy(faults: bool) -> Strategy[str]:
-    return st.one_of(policy(), policy(), odd_policy()) if faults else policy()
+    return st.one_of(policy(), policy(), policy(), policy(), odd_policy()) if faults else policy()
 
 
 Grammar = Callable[[Building], list[str]]
@@ -364,6 +379,7 @@ COMMANDS: dict[str, Grammar] = {
     "fit": fit,
     "serve": serve,
     "policies": policies,
+    "again": again,
     "": no_command,
 }
 

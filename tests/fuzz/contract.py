@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from fuzz.case import Case, Entry, Folder, Link
-from fuzz.run import Result
+from fuzz.run import Result, Runner
 
 CODES = (0, 1, 2)  # done; a run failed; the input is wrong
 ERROR = "wattpack: "  # how the one line of an error begins
@@ -20,11 +20,21 @@ NOTES = tuple(
         r".*: the bound is left out, it would take minutes \(--bound insists\)",
         r"\d+ runs done in [0-9.]+ s(, \d+ were there)?(, \d+ failed)?",
         r"failed: .*",  # a run that failed, before the error
-        r"left out: .*",  # nodes and pods of a cluster that cannot be read
+        r"(left out: |pod ).*",  # nodes and pods of a cluster that cannot be read
+        r"wattpack: .*(damaged|without a checksum), run again",  # a run file
         r"\d{4}-\d\d-\d\d [0-9:,]+ (INFO|WARNING|ERROR) .*",  # the log of `serve`
     )
 )
+# As an output: the data go to stdout, and what is printed for people to stderr.
+STANDARD_OUTPUT = ("-", "/dev/stdout")
 WORK = "work"  # the folder of the case, below the one that is looked at
+
+
+def check(runner: Runner, case: Case, in_own_process: bool = False) -> None:
+    """Run the case; a broken promise is an AssertionError that tells all of it."""
+    result = runner.run(case, in_own_process)
+    found = broken_promises(case, result)
+    assert not found, told(case, result, found)
 
 
 def broken_promises(case: Case, result: Result) -> list[str]:
@@ -38,7 +48,7 @@ def broken_promises(case: Case, result: Result) -> list[str]:
         found.append("a traceback")
     lines = [line for line in result.err.split("\n") if line and not any(note.fullmatch(line) for note in NOTES)]
     errors = [line for line in lines if line.startswith(ERROR)]
-    if len(errors) < len(lines):
+    if len(errors) < len(lines) and not any(word in STANDARD_OUTPUT for word in case.words):
         found.append("a line on stderr that is neither an error nor a known note")
     if len(errors) > 1:
         found.append(f"{len(errors)} lines of error, expected one")

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from fuzz.case import Case
-from fuzz.contract import broken_promises, told
+from fuzz.contract import check
 from fuzz.run import Runner
 
 NODES = b"sn,cpu_milli,memory_mib,gpu,model\nn0,96000,262144,8,G2\n"
@@ -23,19 +21,17 @@ FOUND = {
     "an error of several lines": Case(
         ("policies", "--plugin", "plugin.py"), {"plugin.py": b"raise ValueError('one\\ntwo')\n"}
     ),
+    "a results folder whose name is no UTF-8": Case(
+        ("compare", "--datacenter", "nodes.csv", "--trace", "tasks.csv", "--seeds", "1", "--out", "\udcff"), FILES
+    ),
+    "a trace whose name is no UTF-8": Case(
+        ("bound", "--datacenter", "nodes.csv", "--trace", "\udcff.csv", "--loads", "0.5", "--out", "out.csv"),
+        {"nodes.csv": NODES, "\udcff.csv": TASKS},
+    ),
     "a file name of two lines": Case(("run", "a\nb.toml"), FILES),
 }
 
 
-@pytest.fixture(scope="module")
-def runner() -> Iterator[Runner]:
-    found = Runner()
-    yield found
-    found.close()
-
-
 @pytest.mark.parametrize("name", FOUND)
 def test_a_case_that_was_found_keeps_the_promises_now(runner: Runner, name: str) -> None:
-    result = runner.run(FOUND[name])
-    found = broken_promises(FOUND[name], result)
-    assert not found, told(FOUND[name], result, found)
+    check(runner, FOUND[name])

@@ -31,7 +31,7 @@ def main() -> None:
         request = json.loads(line)
         kept = dict(os.environ)
         for fd, file in ((1, request["stdout"]), (2, request["stderr"])):
-            opened = os.open(file, os.O_WRONLY | os.O_CREAT, 0o600)
+            opened = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
             os.dup2(opened, fd)
             os.close(opened)
         os.chdir(request["folder"])
@@ -58,6 +58,7 @@ def run(words: list[str], encoding: str) -> int:
         sys.stderr = io.TextIOWrapper(
             os.fdopen(2, "wb", closefd=False), encoding, "backslashreplace", line_buffering=True
         )
+        sys.__stdout__, sys.__stderr__ = sys.stdout, sys.stderr
         try:
             wattpack(words)
             code = 0

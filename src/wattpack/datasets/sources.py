@@ -36,4 +36,6 @@ def _existing(name_or_path: str | Path, what: str, known: Sequence[str]) -> Path
         exists = False
     if not exists or str(name_or_path) == "":
         raise UserError(f"{str(name_or_path)!r}: no {what} of this name and no such file; known: {', '.join(known)}")
+    if any("\ud800" <= letter <= "\udfff" for letter in str(path)):  # how Python reads bytes that are no UTF-8
+        raise UserError(f"{str(path)!r}: not UTF-8, expected a file name that result files can hold")
     return path

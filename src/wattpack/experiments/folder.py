@@ -42,6 +42,8 @@ class ResultsFolder:
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
+        if any("\ud800" <= letter <= "\udfff" for letter in str(path)):  # how Python reads bytes that are no UTF-8
+            raise UserError(f"{str(path)!r}: not UTF-8, expected a folder whose name DuckDB can read")
         self.runs = make_folder(self.path / "runs")
         for leftover in self.runs.glob(".*.tmp"):
             if leftover.stat().st_mtime < time.time() - ABANDONED_S:
