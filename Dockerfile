@@ -21,7 +21,8 @@ RUN python -m compileall -q -j 0 -x '/tests?/' --invalidation-mode unchecked-has
 ENV NUMBA_CPU_NAME=generic
 ENV WATTPACK_CACHE=/opt/wattpack/cache
 COPY deploy/bake_kernels.py deploy/bake_kernels.py
-RUN /opt/wattpack/venv/bin/python deploy/bake_kernels.py
+# Readable by every user, who may be another than ours: wattpack makes the folder for its owner alone.
+RUN /opt/wattpack/venv/bin/python deploy/bake_kernels.py && chmod -R a+rX /opt/wattpack/cache
 
 FROM ${PYTHON_IMAGE}
 LABEL org.opencontainers.image.title="wattpack" \

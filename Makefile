@@ -19,7 +19,7 @@ unexport PYTHONPATH
 unexport PYTHONHOME
 
 .NOTPARALLEL:
-.PHONY: help demo test check format bench paper e2e lock clean distclean setup setup-dev setup-distributed
+.PHONY: help demo test check format bench paper e2e wheel lock clean distclean setup setup-dev setup-distributed
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
@@ -30,11 +30,12 @@ demo: setup ## install, then compare the policies on the built-in datacenter (re
 test: setup-dev ## all tests but the end-to-end ones (ARGS="-k name" to choose)
 	$(BIN)/python -m pytest -n $(WORKERS) -m "not e2e" $(ARGS)
 
-check: setup-dev ## format, lint, types, layers
+check: setup-dev ## format, lint, types, layers, workflows
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -q --noconftest tests/test_layers.py
+	$(BIN)/python tools/check_ci_files.py
 
 format: setup-dev ## rewrite the files as `make check` wants them
 	$(BIN)/ruff format .
@@ -51,6 +52,9 @@ e2e: setup-distributed ## the tests that need dask, ray, a browser (chromium) or
 	@tools/controlplane/build.sh >/dev/null || echo "e2e: no control plane, its tests are left out" >&2
 	@[ -x /usr/bin/chromium ] || echo "e2e: no /usr/bin/chromium, the browser tests are left out" >&2
 	$(BIN)/python -m pytest -m e2e $(ARGS) || { rc=$$?; [ $$rc -eq 5 ] && echo "e2e: no test to run" >&2 || exit $$rc; }
+
+wheel: setup ## build wheel and sdist (dist/), and try the wheel in a fresh environment away from the sources
+	@$(BIN)/python tools/make_wheel.py
 
 setup: ## only install what `make demo` needs
 	@$(SETUP) core

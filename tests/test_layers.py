@@ -12,21 +12,23 @@ import wattpack
 from wattpack.jit import KERNEL_SOURCES
 
 SOURCE = Path(wattpack.__file__).parent
-GROUND = {"errors", "files"}  # what every room but `jit` stands on
+GROUND = {"errors", "files"}  # what most rooms stand on
 
 # room -> what of ours it may import, besides itself
 MAY_IMPORT = {
     "errors": set(),
-    "jit": set(),
     "files": {"errors"},
+    "jit": {"files"},  # whose folder it may trust: what lies there is run
+    "frames": {"errors"},
     "model": {"errors", "jit"},
     "policies": {"errors", "jit", "model"},
-    "engine": {"errors", "jit", "model"},
+    "engine": {"errors", "frames", "jit", "model"},
     "datasets": {"errors", "model"},
     "experiments": GROUND | {"jit", "model", "policies", "engine", "datasets"},
     "report": GROUND | {"experiments"},
+    "comparison": GROUND | {"frames", "experiments", "report"},  # the front door's: what runs, and how it looks
     "kube": GROUND | {"model", "policies", "engine", "datasets"},
-    "cli": GROUND | {"jit", "kube", "model", "policies", "engine", "datasets", "experiments", "report"},
+    "cli": GROUND | {"jit", "kube", "model", "policies", "engine", "datasets", "experiments", "report", "comparison"},
     "__main__": {"cli"},  # `python -m wattpack`
 }
 FILES = sorted(SOURCE.rglob("*.py"))
@@ -88,14 +90,22 @@ def test_nothing_imports_the_command_line() -> None:
     assert importers <= {"cli", "__main__"}
 
 
-@pytest.mark.parametrize("package", ["numba", "llvmlite"])
-def test_only_jit_imports_the_compiler(package: str) -> None:
-    importers = {
+def importers_of(package: str) -> set[str]:
+    return {
         str(file.relative_to(SOURCE))
         for file in FILES
         if any(name.split(".")[0] == package for name in imported_modules(file))
     }
-    assert importers <= {"jit.py"}
+
+
+@pytest.mark.parametrize("package", ["numba", "llvmlite"])
+def test_only_jit_imports_the_compiler(package: str) -> None:
+    assert importers_of(package) <= {"jit.py"}
+
+
+def test_only_the_front_door_knows_what_runs_and_how_it_looks() -> None:
+    both = {room for room, allowed in MAY_IMPORT.items() if {"experiments", "report"} <= allowed}
+    assert both == {"comparison", "cli"}
 
 
 def is_kernel_source(name: str) -> bool:
@@ -120,7 +130,7 @@ def test_kernels_use_only_sources_that_are_part_of_the_cache_digest() -> None:
 
 
 def test_importing_wattpack_loads_nothing_heavy() -> None:
-    heavy = ["numba", "llvmlite", "numpy", "matplotlib", "duckdb", "rich", "cyclopts"]
+    heavy = ["numba", "llvmlite", "numpy", "matplotlib", "duckdb", "rich", "cyclopts", "pandas"]
     code = f"import sys, wattpack; print([name for name in {heavy!r} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

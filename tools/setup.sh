@@ -46,12 +46,8 @@ install_locked() {
     # Measured on 2 cores: pip compiling by itself 21 s; --no-compile 11 s and compileall without the packages' own tests 5 s.
     $venv/bin/python -m pip install --quiet --disable-pip-version-check --no-input --require-hashes --only-binary :all: \
         --no-compile --requirement "$lock" || die "installing $lock failed; run it again when the cause above is gone"
-    $venv/bin/python - <<'PYTHON' || true
-import compileall, re, sysconfig
-compileall.compile_dir(
-    sysconfig.get_paths()["purelib"], quiet=2, workers=0, rx=re.compile(r"[/\\](tests?|pip|mpl_toolkits)[/\\]")
-)
-PYTHON
+    # As a module: worker processes that are not forked (macOS, Python 3.12 on) cannot import a script from standard input.
+    $venv/bin/python -m compileall -qq -j 0 -x '[/\\](tests?|pip|mpl_toolkits)[/\\]' $venv/lib || true
 }
 
 install_package() {

@@ -6,11 +6,14 @@ coverage see them.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
+import pickle
 import sys
-import tempfile
+import zlib
 from collections.abc import Callable, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -18,7 +21,10 @@ import numba
 import numpy as np
 from llvmlite import ir
 from numba.core import cgutils, types
+from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile, UserProvidedCacheLocator
 from numba.extending import intrinsic
+
+from wattpack.files import make_private, private_temporary_folder, say, why
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -44,28 +50,126 @@ def source_digest(folder: Path, parts: Sequence[str] = ("",)) -> str:
     return digest.hexdigest()[:16]
 
 
-def _writable(folder: Path) -> bool:
+def cache_folder() -> Path | None:
+    """Folder of compiled kernels: below `$WATTPACK_CACHE` or the user's cache folder, else below the temporary one.
+
+    numba unpickles what lies there, which can be any code: only folders that are ours alone are used. None if there is
+    no such folder to be had: kernels are then compiled by every command.
+    """
+    digest = f"kernels-{source_digest(Path(__file__).parent, KERNEL_SOURCES)}"
+    user_cache = _user_cache()
+    if user_cache is not None:
+        fault = make_private(user_cache / "wattpack", digest)
+        if not fault:
+            return user_cache / "wattpack" / digest
+        if "cannot" not in fault or os.environ.get("WATTPACK_CACHE"):  # a home that is read-only is nothing to tell
+            say(f"{fault}, not used for compiled kernels")
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder):
-            return True
-    except OSError:
-        return False
+        return private_temporary_folder(digest)
+    except OSError as error:
+        say(f"no folder to keep compiled kernels in ({why(error)}): they are compiled again by every command")
+        return None
 
 
-def cache_folder() -> Path:
-    """Folder of compiled kernels: `$WATTPACK_CACHE` or the user's cache folder, else a temporary one."""
-    digest = source_digest(Path(__file__).parent, KERNEL_SOURCES)
-    home = os.environ.get("WATTPACK_CACHE") or os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
-    wanted = Path(home) / "wattpack" / f"kernels-{digest}"
-    if _writable(wanted):
-        return wanted
-    return Path(tempfile.gettempdir()) / f"wattpack-{os.getuid() if hasattr(os, 'getuid') else 0}" / digest
+def _user_cache() -> Path | None:
+    for name in ("WATTPACK_CACHE", "XDG_CACHE_HOME"):
+        if os.environ.get(name):
+            return Path(os.environ[name]).absolute()
+    if os.environ.get("HOME") == "":
+        return None
+    try:
+        return Path.home() / ".cache"
+    except RuntimeError:  # HOME is not set and the user is not in the system's list, as in some containers
+        return None
 
 
 CACHE_FOLDER = cache_folder()
+
+
+class _CheckedFiles(IndexDataCacheFile):  # type: ignore[misc]
+    """numba's two files of a function, index and machine code, each behind a checksum of its bytes.
+
+    Without it a cut file was an exception in the midst of a run, and a changed byte of machine code whatever it does.
+    What is damaged counts as not there: it is compiled again and replaced.
+    """
+
+    def _load_index(self) -> dict[Any, str]:
+        found = self._read(self._index_path)
+        same = found is not None and found[:2] == (self._version, self._source_stamp)
+        return found[2] if found is not None and same else {}
+
+    def _save_index(self, overloads: dict[Any, str]) -> None:
+        self._write(self._index_path, (self._version, self._source_stamp, overloads))
+
+    def _load_data(self, name: str) -> Any:
+        return self._read(self._data_path(name))
+
+    def _save_data(self, name: str, data: Any) -> None:
+        self._write(self._data_path(name), data)
+
+    def _data_name(self, number: int) -> str:
+        """Not the number: two processes that add a signature at once would take the same, and load each other's."""
+        return str(self._data_name_pattern.format(number=int.from_bytes(os.urandom(6), "big")))
+
+    def _write(self, path: str, value: Any) -> None:
+        data = self._dump(value)
+        with self._open_for_write(path) as file:
+            file.write(zlib.crc32(data).to_bytes(4, "big") + data)
+
+    def _read(self, path: str) -> Any:
+        try:
+            data = Path(path).read_bytes()
+        except FileNotFoundError:
+            return None
+        if zlib.crc32(data[4:]).to_bytes(4, "big") == data[:4]:
+            with contextlib.suppress(Exception):  # of another version of numba or Python: not ours to read
+                return pickle.loads(data[4:])
+        else:
+            say(f"{path}: damaged, compiled again")
+        Path(path).unlink(missing_ok=True)
+        return None
+
+
+class _KernelFiles(CompileResultCacheImpl):  # type: ignore[misc]
+    _locator_classes = (UserProvidedCacheLocator,)  # numba's others would write beside the sources
+
+
+class _KernelCache(FunctionCache):  # type: ignore[misc]
+    """numba's cache of one function, in files with checksums; a fault of the disk costs a compile, not the run."""
+
+    _impl_class = _KernelFiles
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__(function)
+        self._cache_file = _CheckedFiles(
+            self._cache_path, self._impl.filename_base, self._impl.locator.get_source_stamp()
+        )
+
+    def load_overload(self, signature: Any, context: Any) -> Any:
+        try:
+            return super().load_overload(signature, context)
+        except OSError as fault:
+            _say_once(
+                f"{CACHE_FOLDER}: cannot be read ({why(fault)}), kernels are compiled again; expected to delete it"
+            )
+
+    def save_overload(self, signature: Any, data: Any) -> None:
+        try:
+            super().save_overload(signature, data)
+        except OSError as fault:
+            _say_once(
+                f"{CACHE_FOLDER}: compiled kernels cannot be kept ({why(fault)}), the next command compiles again"
+            )
+
+
+@cache
+def _say_once(text: str) -> None:
+    say(text)
+
+
 # Not by the environment: that is read when numba is imported, which the user's program may have done already.
-numba.config.CACHE_DIR = str(CACHE_FOLDER)
+if CACHE_FOLDER is not None:
+    numba.config.CACHE_DIR = str(CACHE_FOLDER)
 
 COMPILED = not numba.config.DISABLE_JIT
 
@@ -76,9 +180,12 @@ def _compiled(function: F, **options: bool) -> F:
     No reference counts (`_nrt`): kernels allocate nothing, and counting the arrays of State and Scores at every call
     made a run five times slower (measured: 190 to 36 ms for FGD).
     """
+    made = numba.njit(nogil=True, error_model="numpy", _nrt=False, **options)(function)
     # Functions typed in by the user (REPL, `python -c`) have no file to cache beside.
-    cached = Path(function.__code__.co_filename).is_file()
-    return cast(F, numba.njit(cache=cached, nogil=True, error_model="numpy", _nrt=False, **options)(function))
+    if COMPILED and CACHE_FOLDER is not None and Path(function.__code__.co_filename).is_file():
+        with contextlib.suppress(RuntimeError):  # the folder was taken away since
+            made._cache = _KernelCache(function)
+    return cast(F, made)
 
 
 def kernel(function: F) -> F:
@@ -157,7 +264,7 @@ call_for_none = _caller(types.none)
 
 def is_cold() -> bool:
     """Whether nothing has been compiled into the cache folder yet: the first run will take seconds longer."""
-    return COMPILED and not any(CACHE_FOLDER.rglob("*.nbi"))
+    return COMPILED and (CACHE_FOLDER is None or not any(CACHE_FOLDER.rglob("*.nbi")))
 
 
 def say_if_compiling(stream: Any = None) -> None:

@@ -217,3 +217,75 @@ def test_a_cluster_of_which_no_node_can_be_read_is_an_error(tmp_path: Path, caps
         main(["import", "--file", str(tmp_path / "c.json"), "--out", str(tmp_path / "in")])
     assert ended.value.code == 2
     assert "none of 1 nodes can be read" in capsys.readouterr().err
+
+
+def mixed_cluster(folder: Path) -> Path:
+    """Five pods on four GPUs of a node; four of them ask in a dialect that is not the configured one."""
+    foreign = [pod_json(f"f{i}", node="n", **{"aliyun.com/gpu-mem": "4"}) for i in range(4)]
+    items = [node_json("n", gpus=4), node_json("m", gpus=4), pod_json("own", node="m", **{"nvidia.com/gpu": "1"})]
+    (folder / "mixed.json").write_text(json.dumps({"kind": "List", "items": [*items, *foreign]}))
+    return folder / "mixed.json"
+
+
+def test_an_import_that_did_not_understand_pods_is_refused_wherever_placements_matter(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "in"
+    main(["import", "--file", str(mixed_cluster(tmp_path)), "--out", str(out)])
+    said = capsys.readouterr()
+    assert "4 pods hold accelerators that could not be counted and would look free: team/f0 on n" in said.err
+    assert f"wrote    {out / 'not-understood.csv'}" in said.out
+    assert rows(out / "not-understood.csv")[3] == {"pod": "team/f3", "node": "n", "resource": "aliyun.com/gpu-mem"}
+    (tmp_path / "elsewhere.csv").write_text((out / "placements.csv").read_text())
+    files = ["--nodes", str(out / "nodes.csv"), "--tasks", str(out / "tasks.csv")]
+    for placements in (out / "placements.csv", tmp_path / "elsewhere.csv"):
+        for command in (["defrag"], ["replay", "--policy", "fgd"]):
+            with pytest.raises(SystemExit) as ended:
+                main([*command, *files, "--placements", str(placements)])
+            assert ended.value.code == 2
+            (line,) = capsys.readouterr().err.splitlines()
+            assert "not-understood.csv: 4 pods hold accelerators" in line
+            assert "team/f2 on n (aliyun.com/gpu-mem) and 1 more" in line
+    main(["replay", *files, "--policy", "fgd"])  # from empty nodes: nobody's GPUs look free
+
+
+def test_a_later_import_that_understands_everything_is_not_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "in"
+    main(["import", "--file", str(mixed_cluster(tmp_path)), "--out", str(out)])
+    main(["import", "--file", write_cluster(tmp_path), "--out", str(out)])
+    assert not (out / "not-understood.csv").exists()
+    files = ["--nodes", str(out / "nodes.csv"), "--tasks", str(out / "tasks.csv")]
+    main(["replay", *files, "--policy", "fgd", "--placements", str(out / "placements.csv")])
+
+
+def test_an_anonymised_import_hides_the_pods_that_were_not_understood_too(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    main(["import", "--file", str(mixed_cluster(tmp_path)), "--out", str(tmp_path / "in"), "--anonymise"])
+    (first, *_) = rows(tmp_path / "in" / "not-understood.csv")
+    assert first["pod"].startswith("task-")
+    assert first["node"] in {row["sn"] for row in rows(tmp_path / "in" / "nodes.csv")}
+    assert "team/" not in capsys.readouterr().err
+
+
+def test_fit_on_a_cluster_with_pods_that_are_not_understood_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "pod.yaml").write_text(json.dumps(pod_json("wish", **{"nvidia.com/gpu": "1"})))
+    with pytest.raises(SystemExit) as ended:
+        main(["fit", "-f", str(tmp_path / "pod.yaml"), "--file", str(mixed_cluster(tmp_path))])
+    assert ended.value.code == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "4 pods hold accelerators that could not be counted and would look free: team/f0 on n" in line
+
+
+def test_fit_refuses_a_pod_that_asks_for_a_device_no_dialect_reads(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "pod.yaml").write_text(json.dumps(pod_json("wish", **{"amd.com/gpu": "1"})))
+    with pytest.raises(SystemExit) as ended:
+        main(["fit", "-f", str(tmp_path / "pod.yaml"), "--file", write_cluster(tmp_path)])
+    assert ended.value.code == 2
+    assert "asks for amd.com/gpu, which no dialect reads" in capsys.readouterr().err

@@ -108,7 +108,7 @@ def test_scheduler_and_extender_agree() -> None:
     scheduler = yaml.safe_load(maps["wattpack-kube-scheduler"]["scheduler.yaml"])
     config = parse_config(config_of("wattpack.yaml").encode(), "wattpack.toml")
     (profile,), (extender,) = scheduler["profiles"], scheduler["extenders"]
-    assert profile["schedulerName"] == config.scheduler_name
+    assert profile["schedulerName"] == "wattpack"
     assert extender["urlPrefix"] == f"http://{config.server.host}:{config.server.port}"
     assert extender["nodeCacheCapable"] is True
     assert extender["ignorable"] is False

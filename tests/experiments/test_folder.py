@@ -69,6 +69,55 @@ def test_a_file_that_is_no_run_file_is_named(tmp_path: Path) -> None:
         folder.read(scenarios)
 
 
+def test_a_run_file_with_a_changed_byte_is_said_and_run_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder, scenarios, _ = run_experiment(small_experiment(("fgd",), seeds=2), tmp_path)
+    expected, files = folder.read(scenarios), run_files(tmp_path)
+    file = folder.run_file(scenarios[0])
+    data = file.read_bytes()
+    place = len(data) // 2  # among the numbers: DuckDB reads it without a word
+    file.write_bytes(data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :])
+    with pytest.raises(UserError, match=f"{file}: damaged"):
+        folder.read(scenarios)
+    _, _, outcome = run_experiment(small_experiment(("fgd",), seeds=2), tmp_path)
+    assert (outcome.done, outcome.skipped) == (1, 1)
+    assert capsys.readouterr().err == f"wattpack: {file}: damaged, run again\n"
+    assert run_files(tmp_path) == files
+    np.testing.assert_array_equal(
+        folder.read(scenarios)["tasks", "fgd"].values["grar"], expected["tasks", "fgd"].values["grar"]
+    )
+
+
+def test_a_run_file_of_a_version_without_checksums_is_read_but_run_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder, scenarios, _ = run_experiment(small_experiment(("fgd",), seeds=2), tmp_path)
+    for scenario in scenarios:
+        file = folder.run_file(scenario)
+        file.write_bytes(file.read_bytes().replace(b"crc32", b"other"))
+    assert folder.read_stored().keys() == {("tasks", "fgd")}
+    _, _, outcome = run_experiment(small_experiment(("fgd",), seeds=2), tmp_path)
+    assert outcome.done == 2
+    assert capsys.readouterr().err.endswith("2 run files of an earlier version, without a checksum, run again\n")
+
+
+def test_finished_runs_are_on_the_disk_when_the_command_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    synced: list[str] = []
+    real = os.fsync
+
+    def fsync(descriptor: int) -> None:
+        synced.append(Path(f"/proc/self/fd/{descriptor}").resolve().name)
+        real(descriptor)
+
+    if not Path("/proc/self/fd").exists():
+        pytest.skip("descriptors have no names here")
+    monkeypatch.setattr(os, "fsync", fsync)
+    folder, scenarios, _ = run_experiment(small_experiment(("fgd",), seeds=2), tmp_path)
+    assert {folder.run_file(scenario).name for scenario in scenarios} | {"runs"} <= set(synced)
+    assert tmp_path.name in synced  # experiment.json was renamed there
+
+
 def test_two_folders_merge_by_copying_their_runs(tmp_path: Path) -> None:
     here, there, whole = tmp_path / "here", tmp_path / "there", tmp_path / "whole"
     experiment = small_experiment(seeds=2)

@@ -6,7 +6,7 @@ import duckdb
 import numpy as np
 import pytest
 
-from wattpack.experiments.parquet import encode, is_whole
+from wattpack.experiments.parquet import encode, has_checksum, is_intact, is_whole
 
 CONSTANTS = {"trace": "it's 50 % 'é'\n", "policy": "", "seed": 2**62, "up_to": 1.3, "zero": 0}
 
@@ -40,3 +40,21 @@ def test_the_same_values_are_the_same_bytes() -> None:
     assert encode(CONSTANTS, numbers) == encode(dict(CONSTANTS), {"load": np.arange(261.0)})
     assert is_whole(encode(CONSTANTS, numbers)[:4], encode(CONSTANTS, numbers)[-4:])
     assert not is_whole(encode(CONSTANTS, numbers)[:4], encode(CONSTANTS, numbers)[:-1][-4:])
+
+
+def test_a_run_file_has_a_checksum_that_duckdb_can_show(tmp_path: Path) -> None:
+    file = tmp_path / "run.parquet"
+    file.write_bytes(encode(CONSTANTS, {"load": np.arange(261.0)}))
+    ((key, value),) = duckdb.connect().execute(f"SELECT key, value FROM parquet_kv_metadata('{file}')").fetchall()
+    assert key == b"crc32"
+    assert len(value) == 8
+    assert has_checksum(file.read_bytes())
+    assert is_intact(file.read_bytes())
+
+
+def test_every_byte_of_a_run_file_counts() -> None:
+    data = encode(CONSTANTS, {"load": np.arange(5.0), "eopc_w": np.full(5, 1 / 3)})
+    for place in range(len(data)):
+        changed = data[:place] + bytes([data[place] ^ 0x10]) + data[place + 1 :]
+        assert not (has_checksum(changed) and is_intact(changed)), place
+    assert not any(has_checksum(data[:length]) and is_intact(data[:length]) for length in range(len(data)))

@@ -1,6 +1,7 @@
-"""`wattpack.simulate` with batch windows: the same as the command line's, and refusals of what makes no sense."""
+"""`wattpack.simulate`: power profiles, names and objects, batch windows; refusals of what makes no sense."""
 
 import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 
 import wattpack as wp
 from builders import make_datacenter, make_workload
-from experiments.small import NODES, TASKS, small_experiment
+from experiments.small import NODES, TASKS, small_experiment, write_spec
 from wattpack.experiments.axes import resolve
 from wattpack.experiments.scenario import run_scenario
 
@@ -40,6 +41,57 @@ def test_without_windows_the_run_is_the_usual_one() -> None:
     usual = wp.simulate(datacenter, workload, "fgd")
     assert usual.order is None
     np.testing.assert_array_equal(usual.series, wp.simulate(datacenter, workload, "fgd", batch=1).series)
+
+
+@pytest.mark.parametrize("name", wp.PROFILES)
+def test_a_power_profile_goes_by_its_name(name: str) -> None:
+    by_name = wp.simulate(*small(), "pwr", profile=name)
+    np.testing.assert_array_equal(by_name.series, wp.simulate(*small(), "pwr", profile=wp.PROFILES[name]).series)
+    seeded = wp.simulate(*small(), "pwr", profile=name, seed=7)
+    assert (name == "paper") == np.array_equal(seeded.series, wp.simulate(*small(), "pwr", seed=7).series)
+
+
+def test_datacenter_and_workload_go_by_name_or_path_too(tmp_path: Path) -> None:
+    write_spec(tmp_path, "")
+    nodes, tasks = tmp_path / "nodes.csv", tmp_path / "tasks.csv"
+    by_path = wp.simulate(nodes, str(tasks), "fgd")
+    np.testing.assert_array_equal(by_path.node, wp.simulate(wp.load_datacenter(nodes), tasks, "fgd").node)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ({"datacenter": None}, "datacenter: None, expected a Datacenter, a built-in name or the path of a CSV file"),
+        ({"datacenter": "nowhere"}, "'nowhere': no datacenter of this name and no such file"),
+        ({"workload": [1]}, "workload: of type list, expected a Workload"),
+        ({"policy": None}, "policy: None, expected an expression such as 'fgd' or 'pwr:0.1+fgd:0.9'"),
+        ({"policy": ["fgd"]}, "policy: ['fgd'], expected an expression"),
+        ({"profile": "nuclear"}, "profile: 'nuclear', expected a PowerProfile or one of paper, linear, concave, meas"),
+        ({"profile": None}, "profile: None, expected a PowerProfile or one of"),
+        ({"seed": -1}, "seed: -1, expected a whole number from 0 to 4294967295"),
+        ({"seed": "1"}, "seed: '1', expected a whole number"),
+        ({"seed": True}, "seed: True, expected a whole number"),
+        ({"seed": 1, "target": make_workload(TASKS)}, "the target of a seed is its trace, expected one of them"),
+        ({"target": 5}, "target: of type int, expected a workload or 'learnt'"),
+        ({"target": "guess"}, "target 'guess', expected a workload or 'learnt'"),
+        ({"batch": 2.5}, "batch: 2.5, expected a whole number"),
+        ({"batch": 2, "batch_milp_seconds": "1"}, "batch_milp_seconds: '1', expected a number"),
+        ({"batch": 2, "batch_seconds": "1"}, "batch_seconds: '1', expected a number"),
+        ({"arrival_s": "soon"}, "arrival_s: 'soon', expected seconds"),
+    ],
+)
+def test_a_wrong_argument_is_one_sentence(words: dict[str, Any], said: str) -> None:
+    datacenter, workload = small()
+    with pytest.raises(wp.UserError, match=re.escape(said)) as fault:
+        wp.simulate(**{"datacenter": datacenter, "workload": workload, "policy": "fgd", **words})
+    assert "\n" not in str(fault.value)
+
+
+def test_an_empty_target_is_not_taken_for_none() -> None:
+    """A workload without tasks is false as a truth value; the target is nevertheless the one that was given."""
+    datacenter, workload = small()
+    run = wp.simulate(datacenter, workload, "fgd", target=wp.Workload.of([]))
+    assert run.fragmentation_milli.tolist() == [0.0] * len(workload)
 
 
 @pytest.mark.parametrize(

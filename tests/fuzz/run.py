@@ -16,7 +16,7 @@ from fuzz.case import Case, Entry, lay_out, tree
 
 WORKER = Path(__file__).with_name("worker.py")
 LIMIT_S = 300.0  # no measurement: a case takes milliseconds, and more than this only if it hangs (kernels may compile)
-FREELY_READ = ("PATH", "HOME", "LANG", "TMPDIR", "SYSTEMROOT", "VIRTUAL_ENV")
+KEPT = ("PATH", "LANG", "TMPDIR", "WATTPACK_CACHE")  # of our own environment
 
 
 @dataclass(frozen=True)
@@ -33,15 +33,13 @@ class Runner:
     """Owns the folders of the cases and the worker."""
 
     def __init__(self) -> None:
-        from wattpack.jit import CACHE_FOLDER
-
         self.folder = Path(tempfile.mkdtemp(prefix="wattpack-fuzz-"))
         home = self.folder / "home"
         home.mkdir()
-        self.environment = {name: value for name, value in os.environ.items() if name in FREELY_READ}
+        self.environment = {name: os.environ[name] for name in KEPT if name in os.environ}
         # No kubeconfig of the user, but the kernels that are compiled already.
-        caches = {"WATTPACK_CACHE": str(CACHE_FOLDER.parent.parent), "XDG_CACHE_HOME": str(Path.home() / ".cache")}
-        self.environment |= {"HOME": str(home), **caches, "MPLBACKEND": "agg"}
+        caches = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+        self.environment |= {"HOME": str(home), "XDG_CACHE_HOME": caches, "MPLBACKEND": "agg"}
         self.worker: subprocess.Popen[bytes] | None = None
 
     def close(self) -> None:

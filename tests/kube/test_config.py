@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 from pathlib import Path
 
 import pytest
 
+import wattpack
 from wattpack.errors import UserError
-from wattpack.kube.config import Config, parse_config, read_config
+from wattpack.kube.config import Config, LeaseConfig, Server, parse_config, read_config
 
 
 def refused(text: str) -> str:
@@ -32,7 +34,6 @@ def test_every_key_can_be_set() -> None:
         mode = "score"
         node_order = "seeded"
         seed = 7
-        scheduler_name = "mine"
         events = "none"
         gpu_memory_mib = 16384
         gpu_model_label = "gpu"
@@ -59,6 +60,22 @@ def test_every_key_can_be_set() -> None:
     assert config.given_target() is not None
 
 
+def test_every_key_is_read_by_the_service() -> None:
+    """Looked at as `config.key` or `self.key` anywhere but where it is checked."""
+    read = set()
+    for folder in ("kube", "cli"):
+        for file in (Path(wattpack.__file__).parent / folder).rglob("*.py"):
+            tree = ast.parse(file.read_text(encoding="utf-8"))
+            checks = [f for f in ast.walk(tree) if isinstance(f, ast.FunctionDef) and f.name == "problems"]
+            checked = {part for function in checks for part in ast.walk(function)}
+            for part in ast.walk(tree):
+                if isinstance(part, ast.Attribute) and part not in checked:
+                    owner = ast.unparse(part.value).split(".")[-1]
+                    read |= {part.attr} if owner in ("config", "self", "settings", "server", "lease") else set()
+    keys = {key for part in (Config, Server, LeaseConfig) for key in part.__struct_fields__}
+    assert keys - read == set()
+
+
 def test_a_learnt_target_is_none_at_first() -> None:
     assert Config().given_target() is None
 
@@ -74,7 +91,7 @@ def test_a_learnt_target_is_none_at_first() -> None:
         ("power_profile = 'none'", "expected one of paper"),
         ("dialect = 'latin'", "expected one of alibaba"),
         ("target = 'nowhere.csv'", "nowhere.csv"),
-        ("scheduler_name = ''", "scheduler_name: empty"),
+        ("scheduler_name = 'mine'", "unknown field `scheduler_name`"),
         ("gpu_memory_mib = -1", "expected 0 or more"),
         ("[server]\nport = 70000", "server.port: 70000"),
         ("[server]\nmax_body_mib = 0", "expected 1 to 1024"),

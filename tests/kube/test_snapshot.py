@@ -8,7 +8,7 @@ from typing import Any
 from kube.cluster import nodes, pods
 from kube.made import make_node, make_pod
 from wattpack.kube.dialects import DIALECTS
-from wattpack.kube.objects import NODE, POD
+from wattpack.kube.objects import NODE, POD, Condition
 from wattpack.kube.snapshot import Snapshot, hidden_names, take_snapshot
 from wattpack.kube.translate import Reading
 
@@ -118,3 +118,58 @@ def test_hidden_names_are_new_at_every_import_and_never_two_the_same() -> None:
     assert one("node", "n0") == one("node", "n0")
     assert one("task", "n0")[5:] != one("node", "n0")[5:]
     assert one("node", "n0") != other("node", "n0")
+
+
+ALIYUN = {"aliyun.com/gpu-mem": "4"}
+
+
+def test_pods_on_a_node_that_ask_for_accelerators_we_cannot_count_are_written_down() -> None:
+    found = take_snapshot(
+        [make_node("n", gpus=4), make_node("bare")],
+        [
+            make_pod("foreign", node="n", **ALIYUN),
+            make_pod("unknown", node="bare", **{"amd.com/gpu": "1"}),
+            make_pod("claims", node="n", spec={"resourceClaims": [{"name": "gpu", "resourceClaimName": "c"}]}),
+            make_pod("twice", node="n", annotations={"alibabacloud.com/gpu-index": "0-7"}, **{GPU: "2"}),
+            make_pod("counted", node="n", **{GPU: "1"}),
+        ],
+        Reading(),
+    )
+    assert sorted(found.not_understood) == [
+        ("team/claims", "n", "resource claim gpu"),
+        ("team/foreign", "n", "aliyun.com/gpu-mem"),
+        ("team/twice", "n", GPU),
+        ("team/unknown", "bare", "amd.com/gpu"),
+    ]
+    assert [task.pod.name for task in found.tasks] == ["counted"]
+
+
+def test_pods_that_hold_no_accelerator_of_a_node_in_the_files_are_none_of_those() -> None:
+    """Pending, finished, on a node that is left out, an unreadable amount of memory, devices that compute nothing."""
+    found = take_snapshot(
+        [make_node("n", gpus=4), make_node("master", gpus=4, taint="node-role.kubernetes.io/control-plane")],
+        [
+            make_pod("waits", **ALIYUN),
+            make_pod("done", node="n", phase="Succeeded", **ALIYUN),
+            make_pod("elsewhere", node="master", **ALIYUN),
+            make_pod("unsaid", node="n", memory="lots"),
+            make_pod("network", node="n", **{"rdma/hca": "1", "smarter-devices/input": "1", "nvidia.com/hostdev": "1"}),
+            make_pod("none", node="n", **{"amd.com/gpu": "0"}),
+        ],
+        Reading(),
+    )
+    assert found.not_understood == []
+    assert {task.pod.name for task in found.tasks} == {"network", "none"}
+
+
+def test_nodes_that_take_no_new_pods_are_left_out_with_the_pods_on_them() -> None:
+    cordoned, silent, ready = make_node("cordoned", gpus=4), make_node("silent", gpus=4), make_node("ready", gpus=4)
+    cordoned.spec.unschedulable = True
+    silent.status.conditions = [Condition("Ready", "Unknown")]
+    ready.status.conditions = [Condition("Ready", "True"), Condition("MemoryPressure", "False")]
+    pods = [make_pod(f"on-{node}", node=node, **{GPU: "1"}) for node in ("cordoned", "silent", "ready")]
+    found = take_snapshot([cordoned, silent, ready], pods, Reading())
+    assert [node.name for node in found.nodes] == ["ready"]
+    assert found.left_out["cordoned: no pod may move there"] == ["node cordoned"]
+    assert found.left_out["not ready: no pod may move there"] == ["node silent"]
+    assert [task.pod.name for task in found.tasks] == ["on-ready"]

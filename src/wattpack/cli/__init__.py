@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Any
 
 from wattpack import __version__
 from wattpack.errors import RunError, UserError
 
+TYPE_CHECKING = False  # `typing` takes 12 ms to import, in which Ctrl-C prints a traceback
+if TYPE_CHECKING:
+    from typing import Any
+
+INTERRUPTED = 130  # exit code
 ABOUT = "Power- and fragmentation-aware scheduling for GPU datacenters: what would a placement policy save?"
 # name -> (function, one line of help)
 COMMANDS = {
@@ -31,6 +35,10 @@ COMMANDS = {
 }
 
 
+# Options that name what is written: an empty text would become the current folder.
+OUTPUTS = ("--out", "--decisions", "--series", "--placements-out", "--tasks-out")
+
+
 def new_app() -> Any:
     from cyclopts import App, Parameter  # 80 ms: not for `wattpack --help`
 
@@ -51,32 +59,93 @@ def print_help() -> None:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run a command. Exit codes: 0 done, 1 a run failed, 2 the input is wrong, 130 Ctrl-C."""
-    words = sys.argv[1:] if arguments is None else arguments
-    if words in ([], ["--help"], ["-h"], ["help"]):
-        print_help()
-        return
-    if words == ["--version"]:
-        print(__version__)
-        return
+    """Run a command. Exit codes: 0 done, 1 a run failed or stdout ended, 2 the input is wrong, 130 Ctrl-C."""
+    if arguments is None:  # this is the program, not a call of it
+        _end_at_ctrl_c()
+    from wattpack.cli.streams import OutputEndedError, standard_streams
+
+    with standard_streams():
+        code, message = _run(sys.argv[1:] if arguments is None else arguments)
+        try:
+            sys.stdout.flush()
+        except OutputEndedError as fault:
+            code, message = code or 1, message or fault.message
+        if code == INTERRUPTED and arguments is None:
+            from wattpack.cli.interrupt import leave
+
+            leave()
+        if message:
+            print(f"wattpack: {message}", file=sys.stderr)
+    if code != 0:
+        sys.exit(code)
+
+
+def _end_at_ctrl_c() -> None:
+    try:
+        from wattpack.cli.interrupt import install
+
+        install()
+    except KeyboardInterrupt:  # within the first milliseconds: there is nothing to keep
+        os._exit(INTERRUPTED)
+
+
+def _run(words: list[str]) -> tuple[int, str]:
+    """Exit code, and what is to be said on stderr."""
+    from wattpack.cli.streams import OutputEndedError
+
+    try:
+        if words in ([], ["--help"], ["-h"], ["help"]):
+            print_help()
+        elif words == ["--version"]:
+            print(__version__)
+        else:
+            return _run_command(words)
+    except OutputEndedError as fault:  # commands print last: what they write is written by now
+        return 1, fault.message
+    except KeyboardInterrupt:
+        from wattpack.cli.interrupt import STOPPED
+
+        return INTERRUPTED, STOPPED
+    return 0, ""
+
+
+def _run_command(words: list[str]) -> tuple[int, str]:
     from cyclopts import CycloptsError
 
     try:
         app = new_app()
-        app(words, exit_on_error=False, print_error=False, result_action="return_value")
+        app(_with_paths(words), exit_on_error=False, print_error=False, result_action="return_value")
     except UserError as fault:
-        _leave(f"wattpack: {fault}", 2)
+        return 2, str(fault)
     except CycloptsError as fault:
-        _leave(f"wattpack: {' '.join(str(fault).split())} (wattpack --help)", 2)
+        return 2, f"{' '.join(str(fault).split())} (wattpack --help)"
     except RunError as fault:
-        _leave(f"wattpack: {fault}", 1)
-    except KeyboardInterrupt:
-        _leave("wattpack: stopped; finished runs are kept, the same command goes on from them", 130)
-    except BrokenPipeError:  # the reader of our output has gone, as in `wattpack policies | head -1`
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(141)
+        return 1, str(fault)
+    except SystemExit as ended:
+        return (ended.code or 0, "") if not isinstance(ended.code, str) else (1, ended.code)
+    return 0, ""
 
 
-def _leave(message: str, code: int) -> None:
-    print(message, file=sys.stderr)
-    sys.exit(code)
+def _with_paths(words: list[str]) -> list[str]:
+    """The words with `~` as the shell would have it (it does not in quotes, nor in `--out=~/results`)."""
+    taken = list(words)
+    for place in reversed(range(len(words))):
+        option, equals, value = words[place].partition("=")
+        following = words[place + 1] if place + 1 < len(words) else None
+        if option in OUTPUTS and (value if equals else following) == "":
+            raise UserError(f"{option} '': empty, expected a path")
+        if option in OUTPUTS and not equals and following == "-":  # the parser would take `-` for an option
+            taken[place : place + 2] = [f"{option}=-"]
+    return [_expanded(word) for word in taken]
+
+
+def _expanded(word: str) -> str:
+    option, equals, value = word.partition("=") if word.startswith("--") else ("", "", word)
+    if value != "~" and not value.startswith("~/"):
+        return word
+    from pathlib import Path
+
+    try:
+        return f"{option}{equals}{Path(value).expanduser()}"
+    except RuntimeError:
+        raise UserError(f"{word}: no home folder is known (HOME is not set), expected a path without ~") from None

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from wattpack.cli.outputs import check_files, words_beside
 from wattpack.datasets import alibaba2023
 from wattpack.datasets.inflation import UP_TO, node_order, seeded
 from wattpack.datasets.sources import load_datacenter, load_trace
@@ -96,24 +97,35 @@ def bound_command(
     seed = FIRST_SEED if seed is None and offline is not None else seed
     nodes, watts = load_datacenter(datacenter), PROFILES[profile]
     traces = {name: load_trace(name) for name in dict.fromkeys(trace or ["default"])}
+    stored = None if against is None else against / "experiment.json"
+    check_files({"--out": out}, (datacenter, *traces, stored))
     say_if_compiling()
     baselines = {
         name: baseline_w(against, nodes, tasks, watts, seed) if against is not None else None
         for name, tasks in traces.items()
     }
     rows: list[Row] = []
+    lines: list[str] = []
+
+    def tell(line: str) -> None:
+        lines.append(line)
+        if out is None:  # otherwise after it is written: a reader that goes away (`| head -1`) must not cost the file
+            print(line, flush=True)
+
     for name, tasks in traces.items():
         shares = "the trace's shares" if seed is None else f"the tasks that have arrived in the run with seed {seed}"
-        print(f"{name}: {shares}")
+        tell(f"{name}: {shares}")
         lp = ConfigurationLp(nodes, tasks.classes, watts)
         unit = ("MW", 1e6) if lp.idle_w > LARGE_W else ("kW", 1e3)
         for place, load in enumerate(at):
             base_w = _base_w(baselines[name], load)
             rows.append(_row(name, load, lp, nodes, tasks, seed, watts, base_w, offline))
-            print(_line(rows[-1], place == 0, *unit), flush=True)
-    print(explanation(rows))
+            tell(_line(rows[-1], place == 0, *unit))
+    tell(explanation(rows))
     if out is not None:
         write_rows(out, rows)
+        with words_beside(out):
+            print("\n".join(lines))
 
 
 def _base_w(baseline: NDArray[np.float64] | None, load: float) -> float | None:

@@ -10,15 +10,16 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from wattpack.cli.made import made_with, raise_if_failed
-from wattpack.cli.plugins import load_plugins
+from wattpack.cli.outputs import EXPERIMENT, check_folder
 from wattpack.cli.progress import progress_bar
 from wattpack.cli.steady import show_steady
+from wattpack.comparison import Comparison, compare
 from wattpack.datasets import alibaba2023
 from wattpack.datasets.sources import load_datacenter
 from wattpack.engine.batch import new_batch
 from wattpack.errors import UserError
 from wattpack.experiments.bound.curves import bound_is_quick, with_bound
-from wattpack.experiments.compare import DEFAULT_POLICIES, DEFAULT_SEEDS, Comparison, compare
+from wattpack.experiments.compare import DEFAULT_POLICIES, DEFAULT_SEEDS
 from wattpack.experiments.regime import Moving, new_moving
 from wattpack.experiments.steady_table import parse_loads, run_steady_table
 from wattpack.experiments.summary import write_summary
@@ -84,12 +85,12 @@ def compare_command(
     plugin
         Python file that registers policies of your own; may be given again.
     """
-    load_plugins(plugin or [])
     loads = parse_loads(steady) if steady is not None else ()
     moving = parse_moving(defrag_every, defrag_moves, defrag_pause_seconds, bool(loads))
     window = new_batch(batch, batch_seconds, batch_milp_seconds)
     if batch_seconds is not None and not loads:
         raise UserError("--batch-seconds holds tasks that come in time, expected --steady LOADS too")
+    check_folder(out, EXPERIMENT, (datacenter, *(trace or []), *(plugin or [])))
     say_if_compiling()
     with progress_bar("comparing") as report:
         comparison = compare(
@@ -107,13 +108,17 @@ def compare_command(
         )
     if bound is not False:
         comparison = bounded(comparison, datacenter, out, bound is True)
-    if comparison.results:
-        gpus = float(load_datacenter(datacenter).gpus.sum())
-        show(comparison, out, gpus, on)
+    gpus = float(load_datacenter(datacenter).gpus.sum())
+    figures = write_pictures(comparison, out, gpus, on) if comparison.results else []
+    rows = []
     if loads and comparison.results:
         with progress_bar("steady state") as report:
             inputs = (comparison.scenarios, comparison.inputs, loads)
             rows = run_steady_table(*inputs, out, report, workers, moving=moving, batch_seconds=window.seconds)
+    # All is written: a reader of standard output that goes away (`| head -1`) costs nothing.
+    if comparison.results:
+        show(comparison, out, gpus, figures)
+    if rows:
         show_steady(rows)
         print(f"steady   {out / 'steady.csv'}")
     for name in trace or []:
@@ -146,21 +151,27 @@ def bounded(comparison: Comparison, datacenter: str, out: Path, insists: bool) -
     return replace(comparison, results=results)
 
 
-def show(comparison: Comparison, out: Path, gpus: float, on: str) -> None:
-    """Print the table, write figures and report, say where they are."""
-    from rich.console import Console
-
+def write_pictures(comparison: Comparison, out: Path, gpus: float, on: str) -> list[Path]:
+    """`report.html` and a figure of each trace; the figures."""
     from wattpack.report.figures import compare_figure, save
     from wattpack.report.html import write_report
-    from wattpack.report.terminal import print_comparison
 
     results = comparison.results
-    print_comparison(results, Console(), gpus)
     figures = []
     for trace in dict.fromkeys(trace for trace, _ in results):
         figures += save(compare_figure(results, trace), out / "figures", f"compare-{Path(trace).stem}", kinds=("png",))
     made = made_with("wattpack compare", comparison.outcome, results, on)
     write_report(out / "report.html", results, made, gpus=gpus)
+    return figures
+
+
+def show(comparison: Comparison, out: Path, gpus: float, figures: list[Path]) -> None:
+    """Print the table, and where everything is."""
+    from rich.console import Console
+
+    from wattpack.report.terminal import print_comparison
+
+    print_comparison(comparison.results, Console(), gpus)
     print(f"summary  {out / 'summary.csv'}\nreport   {out / 'report.html'}")
     for path in figures:
         print(f"figure   {path}")

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from wattpack.cli.placements import engine_with, print_side_by_side, read_placements
+from wattpack.cli.outputs import check_files, words_beside
+from wattpack.cli.placements import engine_with, print_side_by_side, read_placements, refuse_not_understood
 from wattpack.cli.replay import DECISIONS, write_csv
 from wattpack.datasets.csv_files import read_datacenter, read_workload
 from wattpack.datasets.sources import load_trace
@@ -78,10 +79,12 @@ def defrag_command(
         raise UserError(f"--gpu-worth {gpu_worth:g}, expected watts from 0 to a million")
     if not 0 < least < 1e6:
         raise UserError(f"--least {least:g}, expected watts above 0: a move that brings nothing is never worth it")
+    refuse_not_understood(placements, nodes, tasks)
     watts = PROFILES[profile]
     datacenter, workload = read_datacenter(nodes, watts), read_workload(tasks)
     aim = Target.of(workload if target is None else load_trace(target))
     placed = read_placements(placements, datacenter, workload)
+    check_files({"--out": out, "--placements-out": placements_out}, (nodes, tasks, placements, target))
     say_if_compiling()
     engine = engine_with(placed, datacenter, workload, aim, watts)
     before = totals(engine.state.nodes)
@@ -98,8 +101,9 @@ def defrag_command(
         names = ("" if n < 0 else datacenter.names[n] for n in now.node.tolist())
         texts = (gpu_index_text(bits) for bits in now.gpus.tolist())
         write_csv(placements_out, DECISIONS, zip(workload.task_names or (), names, texts, strict=True))
-    print_moves(found, datacenter, workload)
-    print_totals(before, totals(search.board.nodes), bound_w, found)
+    with words_beside(out, placements_out):
+        print_moves(found, datacenter, workload)
+        print_totals(before, totals(search.board.nodes), bound_w, found)
 
 
 Totals = tuple[float, float, int, int]  # watts, fragmentation in GPUs, wholly free GPUs, nodes in use

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from wattpack.cli.outputs import check_files, words_beside
 from wattpack.cli.replay import write_csv
 from wattpack.datasets import alibaba2023
 from wattpack.datasets.derive import Profile, constrained_gpu, multi_gpu, profile, sharing_gpu
@@ -63,12 +64,14 @@ def derive_command(
     shown = {trace: start, "variant": variant}
     if against is not None:
         shown[f"{against} "] = load_trace(against)
+    check_files({"--out": out}, (trace, against, datacenter))
     if out is not None:
         rows = ((variant.task_name(i), *variant.classes[k]) for i, k in enumerate(variant.sequence.tolist()))
         write_csv(out, COLUMNS, rows)
-    print_profiles(shown)
-    if out is not None:
-        print(f"{len(variant)} tasks written to {out}")
+    with words_beside(out):
+        print_profiles(shown)
+        if out is not None:
+            print(f"{len(variant)} tasks written to {out}")
 
 
 def print_profiles(shown: dict[str, Workload]) -> None:

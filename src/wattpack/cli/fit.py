@@ -48,19 +48,28 @@ def fit_command(
     else:
         from wattpack.kube.config import checked, read_config
         from wattpack.kube.import_files import read_cluster_files
+        from wattpack.kube.not_understood import refusal, unknown_accelerators
         from wattpack.kube.questions import fit
+        from wattpack.kube.snapshot import take_snapshot
         from wattpack.kube.view import View
 
         settings = read_config(config)
         if policy is not None:
             settings = checked(msgspec.structs.replace(settings, policy=policy), "--policy")
         nodes, pods = read_cluster_files(file) if file else asyncio.run(ask_cluster(kubeconfig))
+        held = take_snapshot(nodes, pods, settings.reading()).not_understood
+        if held:
+            raise UserError(f"{refusal(held)}, expected a dialect that understands them (--config)")
         say_if_compiling()
         view = View(settings)
         view.replace_nodes(nodes)
         view.replace_pods(pods)
         try:
-            found = fit(view, msgspec.json.decode(text, type=Pod))
+            wanted = msgspec.json.decode(text, type=Pod)
+            unknown = unknown_accelerators(wanted, view.reading.dialect)
+            if unknown:
+                raise Unreadable(f"asks for {', '.join(unknown)}, which no dialect reads")
+            found = fit(view, wanted)
         except (Unreadable, msgspec.ValidationError) as fault:
             raise UserError(f"{pod}: {fault}") from None
         if found is None:

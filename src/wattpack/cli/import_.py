@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+from wattpack.cli.outputs import check_folder
+from wattpack.cli.placements import NOT_UNDERSTOOD
 from wattpack.cli.replay import DECISIONS, write_csv
 from wattpack.engine.record import gpu_index_text
 from wattpack.errors import RunError, UserError
@@ -14,6 +17,7 @@ from wattpack.files import make_folder
 from wattpack.kube.config import read_config
 from wattpack.kube.dialects import find_dialect
 from wattpack.kube.import_files import read_cluster_files
+from wattpack.kube.not_understood import NotUnderstood, refusal
 from wattpack.kube.objects import Node, Pod
 from wattpack.kube.snapshot import Snapshot, Task, hidden_names, take_snapshot
 
@@ -22,6 +26,7 @@ TASKS = (
     *("name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli", "gpu_spec"),
     *("creation_time", "deletion_time"),
 )
+WRITTEN = ("nodes.csv", "tasks.csv", "placements.csv")
 TOLD_REASONS, TOLD_NAMES = 10, 3
 
 Rename = Callable[[str, str], str]
@@ -41,7 +46,8 @@ def import_command(
     Parameters
     ----------
     out
-        Folder for nodes.csv, tasks.csv and placements.csv.
+        Folder for nodes.csv, tasks.csv and placements.csv; not-understood.csv too, where pods hold accelerators that
+        could not be counted.
     file
         What `kubectl get nodes,pods -A -o json` printed; may be given again. Default: ask the cluster itself.
     kubeconfig
@@ -60,6 +66,7 @@ def import_command(
     reading = settings.reading()
     if dialect is not None:
         reading = replace(reading, dialect=find_dialect(dialect))
+    check_folder(out, WRITTEN, (*(file or []), kubeconfig, config))
     nodes, pods = read_cluster_files(file) if file else asyncio.run(ask_cluster(kubeconfig))
     snapshot = take_snapshot(nodes, pods, reading)
     if not snapshot.nodes:
@@ -105,6 +112,14 @@ def write_snapshot(snapshot: Snapshot, folder: Path, rename: Rename) -> None:
     ]
     write_csv(folder / "tasks.csv", TASKS, tasks)
     write_csv(folder / "placements.csv", DECISIONS, [placement(task, rename) for task in snapshot.tasks])
+    if snapshot.not_understood:
+        write_csv(folder / NOT_UNDERSTOOD, NotUnderstood._fields, uncounted(snapshot, rename))
+    else:
+        (folder / NOT_UNDERSTOOD).unlink(missing_ok=True)  # of an earlier import
+
+
+def uncounted(snapshot: Snapshot, rename: Rename) -> list[NotUnderstood]:
+    return [NotUnderstood(rename("task", pod), rename("node", n), what) for pod, n, what in snapshot.not_understood]
 
 
 def placement(task: Task, rename: Rename) -> tuple[str, str, str]:
@@ -128,8 +143,12 @@ def print_snapshot(snapshot: Snapshot, folder: Path, rename: Rename) -> None:
     if snapshot.finished:
         print(f"  {snapshot.finished} finished pods: not tasks")
     print_left_out(snapshot, rename)
-    for name in ("nodes.csv", "tasks.csv", "placements.csv"):
+    for name in WRITTEN:
         print(f"wrote    {folder / name}")
+    if snapshot.not_understood:
+        print(f"wrote    {folder / NOT_UNDERSTOOD}")
+        said = refusal(uncounted(snapshot, rename))
+        print(f"wattpack: {said}; defrag and replay --placements refuse these files", file=sys.stderr)
 
 
 def print_left_out(snapshot: Snapshot, rename: Rename) -> None:

@@ -1,37 +1,13 @@
-"""How results were made, for the last section of a report; and what became of the runs, in words."""
+"""What became of the runs of a command: failures on stderr, and the exit code."""
 
 from __future__ import annotations
 
 import sys
-from datetime import UTC, datetime
-from typing import Any
 
 from wattpack.errors import RunError
-from wattpack.experiments.provenance import machine, versions
 from wattpack.experiments.runner import Outcome
-from wattpack.experiments.summary import Results
-
-
-def made_with(command: str, outcome: Outcome, results: Results, on: str) -> dict[str, Any]:
-    seeds = sorted({seed for curves in results.values() for seed in curves.seeds if seed >= 0})
-    return {
-        "command": command,
-        "made": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
-        "runs": f"{told(outcome)} ({on})",
-        "seeds": seeds,
-        **{f"version of {name}": text for name, text in versions().items()},
-        **machine(),
-    }
-
-
-def told(outcome: Outcome) -> str:
-    """What became of the runs, in a line."""
-    parts = [f"{outcome.done} runs done in {outcome.seconds:.1f} s"]
-    if outcome.skipped:
-        parts.append(f"{outcome.skipped} were there")
-    if outcome.failed:
-        parts.append(f"{len(outcome.failed)} failed")
-    return ", ".join(parts)
+from wattpack.report.made import made_with as made_with  # for the commands: one import for how results were made
+from wattpack.report.made import told as told
 
 
 def raise_if_failed(outcome: Outcome) -> None:

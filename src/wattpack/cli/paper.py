@@ -14,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from wattpack.cli.made import made_with, raise_if_failed, told
+from wattpack.cli.outputs import EXPERIMENT, check_folder
 from wattpack.cli.progress import progress_bar
 from wattpack.datasets import alibaba2023
 from wattpack.errors import RunError
@@ -71,6 +72,9 @@ def paper_command(
     """
     theirs = read_published(published) if published is not None else {}
     experiment = with_policies(load_paper(), policy or []).with_seeds(seeds)
+    check_folder(
+        out, (*EXPERIMENT, "claims.csv", "published.csv"), published.glob("*_percent.csv") if published else ()
+    )
     say_if_compiling()
     with progress_bar("the paper") as report:
         folder, scenarios, outcome = run_experiment(experiment, out, report, on, workers)

@@ -20,6 +20,8 @@ from wattpack.model.target import Target
 from wattpack.model.tasks import Workload
 from wattpack.policies.expression import parse
 
+NOT_UNDERSTOOD = "not-understood.csv"  # beside the files of `wattpack import`: pods whose GPUs would look free
+
 
 @dataclass(frozen=True)
 class Placements:
@@ -42,6 +44,22 @@ class Outcome:
     @property
     def grar(self) -> float:
         return self.served_gpus / self.requested_gpus if self.requested_gpus else 1.0
+
+
+def refuse_not_understood(*files: Path) -> None:
+    """Refuse files of an import that could not count all that pods hold, whichever of them lies in its folder."""
+    for folder in dict.fromkeys(file.parent for file in files):
+        told = folder / NOT_UNDERSTOOD
+        if not told.is_file():
+            continue
+        from wattpack.kube.not_understood import NotUnderstood, refusal
+
+        rows = [
+            NotUnderstood(*(row.text(column) for column in NotUnderstood._fields))
+            for row in read_rows(told, NotUnderstood._fields, ())
+        ]
+        if rows:
+            raise UserError(f"{told}: {refusal(rows)}, expected an import that understands them (--dialect)")
 
 
 def read_placements(file: Path, datacenter: Datacenter, workload: Workload) -> Placements:

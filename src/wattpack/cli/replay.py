@@ -7,7 +7,8 @@ import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from wattpack.cli.placements import measure, outcome_of, print_saving, read_placements
+from wattpack.cli.outputs import check_files, words_beside
+from wattpack.cli.placements import measure, outcome_of, print_saving, read_placements, refuse_not_understood
 from wattpack.cli.plugins import load_plugins
 from wattpack.datasets.csv_files import read_arrival_s, read_datacenter, read_workload
 from wattpack.datasets.inflation import seeded
@@ -67,7 +68,7 @@ def replay_command(
         Trace (file or built-in name) that the target workload is taken from; default: the tasks file itself; `learnt`:
         from the tasks seen so far, as a cluster that nobody knows yet.
     decisions
-        Write task,node,gpu_index here, one row a task.
+        Write task,node,gpu_index here, one row a task; `-` is standard output.
     series
         Write power, allocation and fragmentation after every task here.
     placements
@@ -97,12 +98,16 @@ def replay_command(
     window = new_batch(batch, batch_seconds, batch_milp_seconds)
     if window.tasks > 1 and target == LEARNT:
         raise UserError(f"--target {LEARNT} with --batch {batch}, expected one of them")
+    if placements is not None:
+        refuse_not_understood(placements, nodes, tasks)
     watts = PROFILES[profile]
     datacenter = read_datacenter(nodes, watts)
     workload = read_workload(tasks)
     arrival_s = None if batch_seconds is None else read_arrival_s(tasks)
     aim = Target.of(workload if target in (None, LEARNT) else load_trace(str(target)))
     placed = None if placements is None else read_placements(placements, datacenter, workload)
+    inputs = (nodes, tasks, target, placements, *(plugin or []))
+    check_files({"--decisions": decisions, "--series": series}, inputs)
     say_if_compiling()
     now = None if placed is None else measure(placed, datacenter, workload, aim, watts)
     if target == LEARNT:
@@ -117,9 +122,10 @@ def replay_command(
         write_csv(series, SERIES, series_rows(run))
     for text in unplaceable_classes(datacenter, workload):
         print(f"can never fit any node: {text}", file=sys.stderr)
-    print_outcome(run, f"{mix.expression} {window.label}".rstrip())
-    if now is not None:
-        print_saving(now, outcome_of(run), mix.expression)
+    with words_beside(decisions, series):
+        print_outcome(run, f"{mix.expression} {window.label}".rstrip())
+        if now is not None:
+            print_saving(now, outcome_of(run), mix.expression)
 
 
 def decision_rows(run: Run) -> Iterable[Sequence[object]]:

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 from wattpack.cli.made import made_with, raise_if_failed, told
+from wattpack.cli.outputs import EXPERIMENT, check_folder
 from wattpack.cli.plugins import load_plugins
 from wattpack.cli.progress import progress_bar
 from wattpack.cli.steady import show_steady
@@ -48,31 +49,45 @@ def run_command(
     plugins = plugin or []
     load_plugins(plugins)
     loaded = load_experiment(experiment)
+    check_folder(out, EXPERIMENT, (experiment, *plugins))
     say_if_compiling()
     with progress_bar(loaded.name) as report:
         folder, scenarios, outcome = run_experiment(loaded, out, report, on, workers, plugins)
     summary = summarise(folder, scenarios)
     print(told(outcome), file=sys.stderr)
-    if len(scenarios) <= SHOWN_UP_TO:
-        show(folder.read(scenarios), outcome, out, on)
-    print(f"summary  {summary}")
+    shown = against_baseline(folder.read(scenarios)) if len(scenarios) <= SHOWN_UP_TO else {}
+    page = write_report_of(shown, outcome, out, on) if shown else None
+    rows = []
     if steady := resolve_steady(loaded):
         with progress_bar(f"{loaded.name}, steady state") as report:
             rows = run_steady_jobs(steady, loaded.inputs, out, report, workers)
+    # All is written: a reader of standard output that goes away (`| head -1`) costs nothing.
+    if page is not None:
+        show(shown, page)
+    print(f"summary  {summary}")
+    if rows:
         show_steady(rows)
         print(f"steady   {out / 'steady.csv'}")
     raise_if_failed(outcome)
 
 
-def show(results: Results, outcome: Outcome, out: Path, on: str) -> None:
-    """The table and the report, of the traces on which the baseline was run."""
+def against_baseline(results: Results) -> Results:
+    """Those of the traces on which the baseline was run: savings are told against it."""
+    against = {trace for trace, policy in results if policy == BASELINE}
+    return {key: curves for key, curves in results.items() if key[0] in against}
+
+
+def write_report_of(shown: Results, outcome: Outcome, out: Path, on: str) -> Path:
+    from wattpack.report.html import write_report
+
+    return write_report(out / "report.html", shown, made_with("wattpack run", outcome, shown, on))
+
+
+def show(shown: Results, page: Path) -> None:
+    """The table, and where the report is."""
     from rich.console import Console
 
-    from wattpack.report.html import write_report
     from wattpack.report.terminal import print_comparison
 
-    against = {trace for trace, policy in results if policy == BASELINE}
-    shown = {key: curves for key, curves in results.items() if key[0] in against}
-    if shown:
-        print_comparison(shown, Console())
-        print(f"report   {write_report(out / 'report.html', shown, made_with('wattpack run', outcome, shown, on))}")
+    print_comparison(shown, Console())
+    print(f"report   {page}")

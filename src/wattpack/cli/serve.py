@@ -6,7 +6,7 @@ import asyncio
 import logging
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -16,6 +16,7 @@ from wattpack.jit import say_if_compiling
 if TYPE_CHECKING:
     from wattpack.kube.config import Config
     from wattpack.kube.service import Service
+    from wattpack.kube.shadow import ShadowTable
 
 SHOWN = 20  # pods that the table of shadow mode names
 
@@ -134,7 +135,7 @@ def compile_ahead(settings: Config) -> None:
     ranking.answer(considered.choice, *ranking.asked(ExtenderArgs(Pod(), Raw(b'["a","b"]'))))
 
 
-def print_shadow(table: dict[str, Any]) -> None:
+def print_shadow(table: ShadowTable) -> None:
     """How often and how the policy differs, at the end of shadow mode: totals, then the latest pods it differs on."""
     from rich.console import Console
     from rich.table import Table
@@ -160,7 +161,7 @@ def print_shadow(table: dict[str, Any]) -> None:
 
 def print_check(settings: Config, file: Path | None) -> None:
     print(f"{file or 'defaults'}: good")
-    for name in ("policy", "power_profile", "target", "dialect", "mode", "node_order", "scheduler_name", "events"):
+    for name in ("policy", "power_profile", "target", "dialect", "mode", "node_order", "events"):
         print(f"  {name:<15} {getattr(settings, name)}")
     print(f"  {'listens on':<15} {settings.server.host}:{settings.server.port}")
 

@@ -6,6 +6,7 @@ import math
 from pathlib import Path
 
 from wattpack.cli.made import told
+from wattpack.cli.outputs import EXPERIMENT, check_folder
 from wattpack.cli.plugins import load_plugins
 from wattpack.cli.progress import progress_bar
 from wattpack.cli.replay import write_csv
@@ -88,10 +89,11 @@ def tune_command(
         profile,
     )
     candidates = [parse(text).expression for text in policy] if policy else None
+    check_folder(out, (*EXPERIMENT, "pareto.csv"), (datacenter, trace, *(plugin or [])))
     say_if_compiling()
     tuned = tune(wanted, out, progress_bar, candidates, on, workers, plugin or [])
     write_pareto(out / "pareto.csv", tuned)
-    show(tuned, wanted, out)
+    show(tuned, wanted, out, write_figure(tuned, wanted, out))
 
 
 def _loads(text: str | None, with_steady: bool) -> tuple[float, ...]:
@@ -125,20 +127,29 @@ def _cells(one: Measured) -> list[str]:
     return ["" if math.isnan(value) else f"{value + 0.0:.6f}" for value in values]
 
 
-def show(tuned: Tuned, wanted: Wanted, out: Path) -> None:
-    """The front and the advice, the figure, and where they are."""
+def title_of(wanted: Wanted) -> str:
+    """What was tuned for, in a line."""
+    where = [f"fill-up at {', '.join(f'{load:g}' for load in wanted.loads)}"] if wanted.loads else []
+    where += [f"steady state at {', '.join(f'{load:g}' for load in wanted.steady)}"] if wanted.steady else []
+    return f"{Path(wanted.trace).stem} on {Path(wanted.datacenter).stem}, {' and '.join(where)}"
+
+
+def write_figure(tuned: Tuned, wanted: Wanted, out: Path) -> list[Path]:
+    from wattpack.report.panels import save
+    from wattpack.report.pareto import pareto_figure
+
+    figure = pareto_figure(tuned.found, tuned.front, tuned.advice.best.policy, title_of(wanted))
+    return save(figure, out / "figures", f"pareto-{Path(wanted.trace).stem}")
+
+
+def show(tuned: Tuned, wanted: Wanted, out: Path, figures: list[Path]) -> None:
+    """The front and the advice, and where everything is."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    from wattpack.report.panels import save
-    from wattpack.report.pareto import pareto_figure
-
     advice = tuned.advice
-    where = [f"fill-up at {', '.join(f'{load:g}' for load in wanted.loads)}"] if wanted.loads else []
-    where += [f"steady state at {', '.join(f'{load:g}' for load in wanted.steady)}"] if wanted.steady else []
-    title = f"{Path(wanted.trace).stem} on {Path(wanted.datacenter).stem}, {' and '.join(where)}"
-    print(f"{title}: the front, on fresh seeds")
+    print(f"{title_of(wanted)}: the front, on fresh seeds")
     table = Table(show_edge=False)
     table.add_column("policy", no_wrap=True)
     for column in ("saving %", "GRAR", "seeds"):
@@ -154,11 +165,9 @@ def show(tuned: Tuned, wanted: Wanted, out: Path) -> None:
     print()
     for line in advice_lines(tuned, wanted):
         print(line)
-    figure = pareto_figure(tuned.found, tuned.front, advice.best.policy, title)
-    paths = save(figure, out / "figures", f"pareto-{Path(wanted.trace).stem}")
     print(f"runs     {told(tuned.outcome)}" if wanted.loads else f"runs     {out / 'steady'}")
     print(f"pareto   {out / 'pareto.csv'}")
-    for path in paths:
+    for path in figures:
         print(f"figure   {path}")
 
 

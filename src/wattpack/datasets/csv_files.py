@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -29,12 +29,14 @@ ARRIVAL_COLUMN = "creation_time"  # read only where time matters
 class Row:
     """One line of a file: typed access to its cells, with faults that say where."""
 
+    counted = "line"
+
     def __init__(self, path: Path, line: int, cells: dict[str, str]) -> None:
         self.path, self.line, self.cells = path, line, cells
 
     def fault(self, column: str, expected: str) -> UserError:
         value = self.cells.get(column, "")
-        return UserError(f"{self.path}, line {self.line}, column {column}: {value!r}, expected {expected}")
+        return UserError(f"{self.path}, {self.counted} {self.line}, column {column}: {value!r}, expected {expected}")
 
     def text(self, column: str) -> str:
         return self.cells.get(column, "")
@@ -77,14 +79,19 @@ class Row:
 def read_datacenter(path: str | Path, profile: PowerProfile = PAPER) -> Datacenter:
     """The nodes of a CSV file; the order of the file is the node order."""
     file = Path(path)
+    return datacenter_of(file, read_rows(file, NODE_COLUMNS, NODE_OPTIONAL), profile)
+
+
+def datacenter_of(file: Path, found: Iterable[Row], profile: PowerProfile = PAPER) -> Datacenter:
+    """The nodes of these rows; `file` is what faults name."""
     names: dict[str, int] = {}
     rows: list[tuple[int, int, int, str, str]] = []
-    for row in read_rows(file, NODE_COLUMNS, NODE_OPTIONAL):
+    for row in found:
         name = row.text("sn")
         if name == "":
             raise row.fault("sn", "a name")
         if name in names:
-            raise row.fault("sn", f"a new name (line {names[name]} has it already)")
+            raise row.fault("sn", f"a new name ({row.counted} {names[name]} has it already)")
         names[name] = row.line
         gpus = row.amount("gpu", MAX_GPUS)
         model = row.text("model") if gpus > 0 else ""
@@ -104,15 +111,20 @@ def _known(row: Row, column: str, look_up: Callable[[str], object]) -> None:
     try:
         look_up(row.text(column))
     except UserError as unknown:
-        raise UserError(f"{row.path}, line {row.line}, column {column}: {unknown}") from None
+        raise UserError(f"{row.path}, {row.counted} {row.line}, column {column}: {unknown}") from None
 
 
 def read_workload(path: str | Path) -> Workload:
     """The tasks of a CSV file; the order of the file is the order of arrival. An empty file is an empty workload."""
     file = Path(path)
+    return workload_of(file, read_rows(file, TASK_COLUMNS, TASK_OPTIONAL))
+
+
+def workload_of(file: Path, found: Iterable[Row]) -> Workload:
+    """The tasks of these rows; `file` is what faults name."""
     names: list[str] = []
     tasks: list[TaskClass] = []
-    for row in read_rows(file, TASK_COLUMNS, TASK_OPTIONAL):
+    for row in found:
         num_gpu = row.amount("num_gpu", MAX_TASK_GPUS)
         gpu_milli = 0
         if num_gpu > 0:

@@ -1,11 +1,13 @@
-"""A datacenter or a trace from what a user types: a built-in name or the path of a CSV file."""
+"""A datacenter or a trace from what a user gives: a built-in name, the path of a CSV file, or columns in memory."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from wattpack.datasets import alibaba2023
+from wattpack.datasets.columns import Columns, datacenter_from, workload_from
 from wattpack.datasets.csv_files import read_datacenter, read_workload
 from wattpack.errors import UserError
 from wattpack.model.nodes import Datacenter
@@ -14,28 +16,64 @@ from wattpack.model.tasks import Workload
 DATACENTERS: tuple[str, ...] = (alibaba2023.NAME,)
 
 
-def load_datacenter(name_or_path: str | Path) -> Datacenter:
-    """A built-in datacenter by name, else the nodes of a file. A name wins over a file: write `./NAME` for the file."""
-    if name_or_path in DATACENTERS:
-        return alibaba2023.datacenter()
-    return read_datacenter(_existing(name_or_path, "datacenter", DATACENTERS))
+def load_datacenter(source: str | Path | Columns, name: str | None = None) -> Datacenter:
+    """A built-in datacenter by name, the nodes of a CSV file, or those of columns: a dict of lists or a pandas frame.
+
+    A built-in name wins over a file: write `./NAME` for the file. Columns have the names of the file's. `name` is what
+    results call the datacenter; default: that of the built-in one, of the file, or "datacenter".
+    """
+    if isinstance(source, Columns) and not isinstance(source, str | Path):
+        return datacenter_from(source, name or "datacenter")
+    if isinstance(source, str) and source in DATACENTERS:
+        found = alibaba2023.datacenter()
+    else:
+        found = read_datacenter(_existing(source, "datacenter", DATACENTERS))
+    return found if name is None else replace(found, name=name)
 
 
-def load_trace(name_or_path: str | Path) -> Workload:
-    """A built-in trace by name, else the tasks of a file. A name wins over a file: write `./NAME` for the file."""
-    if name_or_path in alibaba2023.TRACES:
-        return alibaba2023.trace(str(name_or_path))
-    return read_workload(_existing(name_or_path, "trace", alibaba2023.TRACES))
+def load_trace(source: str | Path | Columns, name: str | None = None) -> Workload:
+    """A built-in trace by name, the tasks of a CSV file, or those of columns: a dict of lists or a pandas frame.
+
+    A built-in name wins over a file: write `./NAME` for the file. Columns have the names of the file's. `name` is what
+    results call the trace; default: that of the built-in one, of the file, or "workload".
+    """
+    if isinstance(source, Columns) and not isinstance(source, str | Path):
+        return workload_from(source, name or "workload")
+    if isinstance(source, str) and source in alibaba2023.TRACES:
+        found = alibaba2023.trace(source)
+    else:
+        found = read_workload(_existing(source, "trace", alibaba2023.TRACES))
+    return found if name is None else replace(found, name=name)
 
 
-def _existing(name_or_path: str | Path, what: str, known: Sequence[str]) -> Path:
-    path = Path(name_or_path)
+def as_datacenter(given: Datacenter | str | Path) -> Datacenter:
+    """A datacenter as it is, or by its built-in name or path."""
+    return given if isinstance(given, Datacenter) else load_datacenter(_named(given, "datacenter", "Datacenter"))
+
+
+def as_workload(given: Workload | str | Path, what: str = "trace") -> Workload:
+    """A workload as it is, or by its built-in name or path."""
+    return given if isinstance(given, Workload) else load_trace(_named(given, what, "Workload"))
+
+
+def _named(given: object, what: str, kind: str) -> str | Path:
+    if not isinstance(given, str | Path):
+        text = "None" if given is None else f"of type {type(given).__name__}"
+        raise UserError(f"{what}: {text}, expected a {kind}, a built-in name or the path of a CSV file")
+    return given
+
+
+def _existing(source: object, what: str, known: Sequence[str]) -> Path:
+    if not isinstance(source, str | Path):
+        text = "None" if source is None else f"of type {type(source).__name__}"
+        raise UserError(f"{what}: {text}, expected a built-in name, the path of a CSV file or columns")
+    path = Path(source)
     try:
         exists = path.exists()
     except (OSError, ValueError):  # too long for a file name, or not a file name at all
         exists = False
-    if not exists or str(name_or_path) == "":
-        raise UserError(f"{str(name_or_path)!r}: no {what} of this name and no such file; known: {', '.join(known)}")
+    if not exists or str(source) == "":
+        raise UserError(f"{str(source)!r}: no {what} of this name and no such file; known: {', '.join(known)}")
     if any("\ud800" <= letter <= "\udfff" for letter in str(path)):  # how Python reads bytes that are no UTF-8
         raise UserError(f"{str(path)!r}: not UTF-8, expected a file name that result files can hold")
     return path

@@ -2,21 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
+from contextlib import ExitStack
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from wattpack.datasets import alibaba2023
-from wattpack.datasets.sources import load_datacenter, load_trace
 from wattpack.engine.batch import new_batch
+from wattpack.errors import UserError
 from wattpack.experiments.axes import DEFAULT_SEEDS as DEFAULT_SEEDS  # part of what this module offers
-from wattpack.experiments.axes import Block, Experiment, first_seeds
+from wattpack.experiments.axes import Block, Experiment
+from wattpack.experiments.chosen import (
+    Datacenters,
+    Profiles,
+    Traces,
+    check_models,
+    chosen_datacenters,
+    chosen_number,
+    chosen_plugins,
+    chosen_policies,
+    chosen_profiles,
+    chosen_seeds,
+    chosen_traces,
+)
+from wattpack.experiments.plugins import import_file, read_plugins
 from wattpack.experiments.runner import Outcome, Report, run_experiment
 from wattpack.experiments.scenario import Inputs, Scenario
 from wattpack.experiments.summary import BASELINE, Results, write_summary
 from wattpack.model.fit import FITS, fits
 from wattpack.model.nodes import Datacenter
-from wattpack.model.power import PAPER
+from wattpack.model.power import PAPER, PowerProfile
 from wattpack.model.tasks import Workload, task_records
 from wattpack.policies.expression import parse
 
@@ -26,63 +43,98 @@ OWN_BEST = "ocs"
 DEFAULT_POLICIES = (BASELINE, "pwr", *MIXES, OWN_BEST, *COMPETITORS, "random")
 
 
-@dataclass(frozen=True)
-class Comparison:
-    """Curves by (trace, policy), what became of the runs, and the tasks that no node could ever hold."""
+@dataclass(frozen=True, eq=False)
+class Compared:
+    """What a comparison found. `wattpack.comparison` shows it."""
 
-    results: Results
-    outcome: Outcome
+    results: Results  # curves by (trace, policy)
+    outcome: Outcome  # what became of the runs
     scenarios: tuple[Scenario, ...]
     inputs: Inputs
-    unplaceable: dict[str, list[str]]  # trace -> what such tasks ask for
+    unplaceable: dict[str, list[str]]  # trace -> what tasks that no node could ever hold ask for
+    on: str = "local"  # where the runs ran
 
 
 def compare(
-    datacenter: str = alibaba2023.NAME,
-    traces: Sequence[str] = ("default",),
-    policies: Sequence[str] = DEFAULT_POLICIES,
-    seeds: int = DEFAULT_SEEDS,
-    out: str | Path = "wattpack-results",
+    datacenter: Datacenters = alibaba2023.NAME,
+    traces: Traces = "default",
+    policies: str | Iterable[str] = DEFAULT_POLICIES,
+    seeds: int | Iterable[int] = DEFAULT_SEEDS,
+    out: str | Path | None = None,
     report: Report | None = None,
     workers: int | None = None,
     on: str = "local",
-    plugins: Sequence[str | Path] = (),
+    plugins: str | Path | Iterable[str | Path] = (),
     batch: int = 1,
     batch_milp_seconds: float = 0.0,
-) -> Comparison:
-    """Run every policy on every trace with every seed, skip what is finished in `out`, write `out/summary.csv`.
+    profile: Profiles = PAPER.name,
+) -> Compared:
+    """Run every policy on every trace with every seed. FGD is always run: savings are against it.
 
-    All inputs are read before anything is written. `report(done, all, what)` is called after each run. `on` and
-    `plugins` are those of `run_all`. With `batch` every policy is also run with windows of so many tasks, with
-    `batch_milp_seconds` placed by a MILP too that may take so long a window.
+    `datacenter` and `traces`: objects, built-in names or paths of CSV files; `policies`: expressions such as
+    `pwr:0.1+fgd:0.9`; `profile`: power profiles by name (paper, linear, concave, measured) or as objects. Each is one
+    value or a list. An object is called by its `name` in results; two of one name are numbered. `seeds`: how many, or
+    a list of them.
+
+    With a folder `out` the runs are kept there, what is finished is skipped, and `out/summary.csv` is written; without
+    one nothing is left behind. All inputs are read before anything is written. `report(done, all, what)` is called
+    after each run. `on` and `workers` are those of `wattpack run`. `plugins`: files that register policies of your own;
+    they are imported first, here and by every worker. With `batch` every policy is also run with windows of so many
+    tasks, with `batch_milp_seconds` placed by a MILP too that may take so long a window.
     """
-    new_batch(batch, milp_seconds=batch_milp_seconds)
-    chosen = first_seeds(seeds)
-    expressions = tuple(dict.fromkeys(parse(policy).expression for policy in (BASELINE, *policies)))
-    inputs = Inputs(
-        {datacenter: load_datacenter(datacenter)},
-        {trace: load_trace(trace) for trace in dict.fromkeys(traces)},
-        {PAPER.name: PAPER},
-    )
+    batch = int(chosen_number(batch, "batch", whole=True))
+    milp_seconds = chosen_number(batch_milp_seconds, "batch_milp_seconds")
+    new_batch(batch, milp_seconds=milp_seconds)
+    if workers is not None:
+        chosen_number(workers, "workers", whole=True)
+    chosen = chosen_seeds(seeds)
+    files = chosen_plugins(plugins)
+    for plugin in read_plugins(files):
+        import_file(Path(plugin.path))  # first: expressions may name what it registers
+    expressions = tuple(dict.fromkeys(parse(policy).expression for policy in (BASELINE, *chosen_policies(policies))))
+    inputs = Inputs(chosen_datacenters(datacenter), chosen_traces(traces), chosen_profiles(profile))
+    for nodes, watts in product(inputs.datacenters.values(), inputs.profiles.values()):
+        check_models(nodes, watts)
     # A trace without tasks has no loads to read at: its result is empty.
     filled = tuple(name for name, trace in inputs.traces.items() if len(trace) > 0)
-    batches, milp_seconds = tuple(dict.fromkeys((1, batch))), (float(batch_milp_seconds),)
-    block = Block(expressions, filled, (datacenter,), chosen, batches=batches, milp_seconds=milp_seconds)
-    experiment = Experiment("compare", (block,), inputs)
-    folder, scenarios, outcome = run_experiment(experiment, out, report, on, workers, plugins)
-    results = folder.read(scenarios)
-    write_summary(folder.path / "summary.csv", results)
-    unplaceable = {
-        name: unplaceable_classes(inputs.datacenters[datacenter], trace) for name, trace in inputs.traces.items()
-    }
-    named = {name: texts for name, texts in unplaceable.items() if texts}
-    return Comparison(results, outcome, scenarios, inputs, named)
+    block = Block(
+        expressions,
+        filled,
+        tuple(inputs.datacenters),
+        chosen,
+        tuple(inputs.profiles),
+        batches=tuple(dict.fromkeys((1, batch))),
+        milp_seconds=(milp_seconds,),
+    )
+    with ExitStack() as stack:
+        place = stack.enter_context(TemporaryDirectory(prefix="wattpack-")) if out is None else _folder(out)
+        experiment = Experiment("compare", (block,), inputs)
+        folder, scenarios, outcome = run_experiment(experiment, place, report, on, workers, files)
+        results = folder.read(scenarios)
+        if out is not None:
+            write_summary(folder.path / "summary.csv", results)
+    return Compared(results, outcome, scenarios, inputs, _unplaceable(inputs), on)
 
 
-def unplaceable_classes(datacenter: Datacenter, workload: Workload) -> list[str]:
+def _folder(out: str | Path) -> Path:
+    if not isinstance(out, str | Path) or str(out) == "":
+        raise UserError(f"out: {out!r}, expected the path of a folder, or None to keep nothing")
+    return Path(out)
+
+
+def _unplaceable(inputs: Inputs) -> dict[str, list[str]]:
+    """By trace, or by trace and datacenter where there are several, as `labels` has them."""
+    many, found = len(inputs.datacenters) > 1, {}
+    for (place, datacenter), (name, trace) in product(inputs.datacenters.items(), inputs.traces.items()):
+        if texts := unplaceable_classes(datacenter, trace, next(iter(inputs.profiles.values()))):
+            found[f"{name} ({place})" if many else name] = texts
+    return found
+
+
+def unplaceable_classes(datacenter: Datacenter, workload: Workload, profile: PowerProfile = PAPER) -> list[str]:
     """What tasks that fit no node of the datacenter even when it is empty ask for, one text a class, with the count."""
-    tasks = task_records(workload.classes, datacenter, PAPER.default_cpu)
-    nodes = datacenter.records(PAPER)
+    tasks = task_records(workload.classes, datacenter, profile.default_cpu)
+    nodes = datacenter.records(profile)
     kinds = [nodes[n] for n in dict(zip(datacenter.types.tolist(), range(len(datacenter)), strict=True)).values()]
     texts = []
     for k, (task, count) in enumerate(zip(workload.classes, workload.counts().tolist(), strict=True)):

@@ -51,6 +51,8 @@ class Curves:
     policy: str
     seeds: tuple[int, ...]
     values: dict[str, NDArray[np.float64]]
+    datacenter: str = ""  # as the user named it; `trace` says it too where an experiment has several
+    profile: str = ""  # the power profile
 
     def mean(self, column: str) -> NDArray[np.float64]:
         """Mean over the seeds at each load."""

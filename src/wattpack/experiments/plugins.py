@@ -5,13 +5,12 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import sys
-import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from wattpack.errors import UserError
-from wattpack.files import write_whole
+from wattpack.files import private_temporary_folder, write_whole
 
 
 @dataclass(frozen=True)
@@ -40,7 +39,7 @@ def import_plugin(plugin: Plugin) -> None:
     """
     file = Path(plugin.path)
     if not file.is_file() or file.read_bytes() != plugin.text:
-        folder = Path(tempfile.gettempdir()) / f"wattpack-plugin-{hashlib.sha256(plugin.text).hexdigest()[:16]}"
+        folder = private_temporary_folder(f"plugin-{hashlib.sha256(plugin.text).hexdigest()[:16]}")
         folder.mkdir(exist_ok=True)
         file = folder / file.name
         write_whole(file, lambda temporary: temporary.write_bytes(plugin.text))

@@ -22,6 +22,7 @@ from wattpack.experiments.where.place import stream
 
 Report = Callable[[int, int, str], None]  # runs done, runs in all, what just ended
 
+SYNC_EVERY_S = 10.0  # a power cut costs the runs of so long
 READ_AT_ONCE = 512  # runs held while the summary is made: 27 kB each
 
 
@@ -84,15 +85,22 @@ def run_all(
     report(outcome.skipped, len(scenarios), "")
     if missing:
         place = open_place(on, missing, inputs, workers, texts, warm_up)
-        with closing(stream(place, missing)) as results:
-            for scenario, result in results:
-                if isinstance(result, Exception):
-                    outcome.failed.append((scenario, _line(result)))
-                else:
-                    folder.store(scenario, result)
-                    outcome.done += 1
-                finished = outcome.skipped + outcome.done + len(outcome.failed)
-                report(finished, len(scenarios), str(scenario))
+        synced = started
+        try:
+            with closing(stream(place, missing)) as results:
+                for scenario, result in results:
+                    if isinstance(result, Exception):
+                        outcome.failed.append((scenario, _line(result)))
+                    else:
+                        folder.store(scenario, result)
+                        outcome.done += 1
+                    if monotonic() - synced > SYNC_EVERY_S:
+                        folder.sync()
+                        synced = monotonic()
+                    finished = outcome.skipped + outcome.done + len(outcome.failed)
+                    report(finished, len(scenarios), str(scenario))
+        finally:
+            folder.sync()
     outcome.seconds = monotonic() - started
     return outcome
 

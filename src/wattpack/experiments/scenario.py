@@ -21,7 +21,7 @@ from wattpack.engine.record import Run
 from wattpack.jit import source_digest
 from wattpack.model.nodes import Datacenter
 from wattpack.model.policy import Mix, Policy
-from wattpack.model.power import PAPER, PowerProfile
+from wattpack.model.power import PAPER, PROFILES, PowerProfile
 from wattpack.model.target import Target
 from wattpack.model.tasks import Workload
 from wattpack.policies import BUILT_IN
@@ -48,6 +48,7 @@ class Scenario:
     datacenter_digest: str
     trace_digest: str
     policy_digest: str
+    profile_digest: str = ""  # of a profile of the user's own; the built-in ones are part of `code_digest`
     batch: int = 1  # tasks that are held and placed together
     batch_milp_seconds: float = 0.0  # that the MILP of a window may take; 0: without it
 
@@ -81,10 +82,11 @@ class Inputs:
 
     @cached_property
     def digests(self) -> dict[str, dict[str, str]]:
-        """Of the datacenters and the traces, by name. Once per experiment: 0.3 ms each was much for each scenario."""
+        """Of the inputs, by name. Once per experiment: 0.3 ms each was much for each scenario."""
         return {
             "datacenter": {name: datacenter_digest(datacenter) for name, datacenter in self.datacenters.items()},
             "trace": {name: trace_digest(trace) for name, trace in self.traces.items()},
+            "profile": {name: profile_digest(name, profile) for name, profile in self.profiles.items()},
         }
 
 
@@ -110,6 +112,7 @@ def new_scenario(
         inputs.digests["datacenter"][datacenter],
         inputs.digests["trace"][trace],
         policy_digest(mix),
+        inputs.digests["profile"][profile],
         batch,
         float(batch_milp_seconds) if batch > 1 else 0.0,
     )
@@ -211,6 +214,11 @@ def datacenter_digest(datacenter: Datacenter) -> str:
 
 def trace_digest(trace: Workload) -> str:
     return _digest(repr(trace.classes).encode() + np.ascontiguousarray(trace.sequence, dtype="<i4").tobytes())
+
+
+def profile_digest(name: str, profile: PowerProfile) -> str:
+    """Of the watts of a profile of the user's own; empty for a built-in one."""
+    return "" if PROFILES.get(name) == profile else _digest(repr(profile).encode())
 
 
 def own_policies(mix: Mix) -> list[Policy]:

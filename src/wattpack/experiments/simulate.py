@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from wattpack.datasets.inflation import seeded
+from wattpack.datasets.sources import as_datacenter, as_workload
 from wattpack.engine.arrivals import simulate as simulate_arrivals
 from wattpack.engine.batch import new_batch, simulate_windows
 from wattpack.engine.learning import LEARNT, simulate_learning
 from wattpack.engine.record import Run
 from wattpack.errors import UserError
+from wattpack.experiments.chosen import check_models, chosen_number, chosen_policy, chosen_profile, chosen_seed
 from wattpack.experiments.scenario import run_seed
 from wattpack.model.nodes import Datacenter
 from wattpack.model.power import PAPER, PowerProfile
@@ -22,19 +25,22 @@ from wattpack.policies.expression import parse
 
 
 def simulate(
-    datacenter: Datacenter,
-    workload: Workload,
+    datacenter: Datacenter | str | Path,
+    workload: Workload | str | Path,
     policy: str,
     *,
     seed: int | None = None,
     target: Workload | Literal["learnt"] | None = None,
-    profile: PowerProfile = PAPER,
+    profile: PowerProfile | str = PAPER,
     batch: int = 1,
     batch_seconds: float | None = None,
     batch_milp_seconds: float = 0.0,
     arrival_s: ArrayLike | None = None,
 ) -> Run:
     """One run of `policy` (an expression such as `pwr:0.1+fgd:0.9`); the result's columns have one row a task.
+
+    `datacenter` and `workload`: objects, built-in names or paths of CSV files. `profile`: a power profile, by name
+    (paper, linear, concave, measured) or as an object.
 
     Without `seed` the tasks come in the order of `workload` and ties go to the first node, as in `wattpack replay`;
     `target` is the trace that the target workload is taken from (default: `workload`); "learnt": from the tasks seen.
@@ -46,8 +52,18 @@ def simulate(
     the seconds at which the tasks come, ascending (nothing leaves). `node` and `gpus` of the result are by task as
     ever, `series` is in the order of placing: its row i is the state after task `order[i]`; `wait_s` is by task.
     """
-    mix, window = parse(policy), new_batch(batch, batch_seconds, batch_milp_seconds)
+    datacenter, workload = as_datacenter(datacenter), as_workload(workload, "workload")
+    mix, profile = parse(chosen_policy(policy)), chosen_profile(profile)
+    check_models(datacenter, profile)
+    window = new_batch(
+        int(chosen_number(batch, "batch", whole=True)),
+        None if batch_seconds is None else chosen_number(batch_seconds, "batch_seconds"),
+        chosen_number(batch_milp_seconds, "batch_milp_seconds"),
+    )
     if seed is not None:
+        seed = chosen_seed(seed)
+        if target is not None:
+            raise UserError(f"seed {seed} with a target: the target of a seed is its trace, expected one of them")
         if batch_seconds is not None or arrival_s is not None:
             raise UserError(f"seed {seed} with times: the tasks of a seed have none, expected one of them")
         return run_seed(datacenter, workload, mix, seed, profile, batch=window)
@@ -58,14 +74,19 @@ def simulate(
         if window.tasks > 1:
             raise UserError(f"target {LEARNT!r} with windows of {window.tasks} tasks, expected one of them")
         return simulate_learning(datacenter, workload, mix, seeded(0).policy, profile)
-    aim = Target.of(target or workload)
+    if target is not None and not isinstance(target, Workload):
+        raise UserError(f"target: of type {type(target).__name__}, expected a workload or {LEARNT!r}")
+    aim = Target.of(workload if target is None else target)
     if window.tasks > 1:
         return simulate_windows(datacenter, workload, mix, aim, seeded(0).policy, profile, window, times)
     return simulate_arrivals(datacenter, workload, mix, aim, seeded(0).policy, profile)
 
 
 def _checked(arrival_s: ArrayLike, tasks: int) -> NDArray[np.float64]:
-    times = np.asarray(arrival_s, dtype=np.float64)
+    try:
+        times = np.asarray(arrival_s, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise UserError(f"arrival_s: {arrival_s!r}, expected seconds") from None
     if times.shape != (tasks,):
         raise UserError(f"arrival_s of shape {times.shape}, expected one time for each of {tasks} tasks")
     if not (np.isfinite(times).all() and (np.diff(times) >= 0).all()):

@@ -32,6 +32,7 @@ from wattpack.experiments.axes import (
     first_seeds,
     resolve,
 )
+from wattpack.experiments.chosen import check_models
 from wattpack.experiments.document import read_document
 from wattpack.experiments.scenario import Inputs
 from wattpack.experiments.spec_numbers import NEEDS, NUMBERS
@@ -225,11 +226,7 @@ class _Reader:
         """Every power profile must know every model of every datacenter."""
         pairs = product(block.profiles, block.datacenters)
         for profile, datacenter in ((p, d) for p, d in pairs if p in self.profiles and d in self.datacenters):
-            nodes, watts = self.datacenters[datacenter], self.profiles[profile]
             try:
-                for model in filter(None, nodes.models):
-                    watts.gpu(model)
-                for model in nodes.cpu_models:
-                    watts.cpu(model)
+                check_models(self.datacenters[datacenter], self.profiles[profile])
             except UserError as fault:
                 self.problem(place, f"{profile!r} for {datacenter!r}: {fault}")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import hashlib
-import json
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
@@ -15,13 +14,14 @@ import numpy as np
 
 from wattpack.engine.timed import Steady
 from wattpack.errors import UserError
+from wattpack.experiments.checked_json import read_checked, write_checked
 from wattpack.experiments.regime import MAX_LOAD, Moving, Regime
 from wattpack.experiments.runner import Report
 from wattpack.experiments.scenario import Inputs, Scenario, code_digest, labels
 from wattpack.experiments.steady import ARRIVALS, run_steady
 from wattpack.experiments.summary import BASELINE
 from wattpack.experiments.where import usable_cores
-from wattpack.files import make_folder, write_text, write_whole
+from wattpack.files import make_folder, write_whole
 from wattpack.jit import source_digest
 from wattpack.policies.expression import parse
 
@@ -110,31 +110,39 @@ def run_steady_jobs(
     """Run these in threads of this machine; finished runs are kept. Writes `out/steady.csv`."""
     folder = make_folder(out / "steady")
     jobs = {job: folder / f"{_id(*job, arrivals)}.json" for job in wanted}
-    missing = [job for job, file in jobs.items() if not file.is_file()]
+    runs = {job: kept for job, file in jobs.items() if (kept := _kept(file)) is not None}
+    missing = [job for job in jobs if job not in runs]
     done = len(jobs) - len(missing)
     report(done, len(jobs), "")
 
-    def run(scenario: Scenario, regime: Regime) -> None:
+    def run(scenario: Scenario, regime: Regime) -> Steady:
         datacenter, trace = inputs.datacenters[scenario.datacenter], inputs.traces[scenario.trace]
         profile, mix = inputs.profiles[scenario.profile], parse(scenario.policy)
         batch = scenario.window._replace(seconds=regime.batch_seconds)
         steady = run_steady(datacenter, trace, mix, regime.load, scenario.seed, profile, arrivals, batch, regime.moving)
-        write_text(jobs[scenario, regime], json.dumps(steady._asdict()))
+        write_checked(jobs[scenario, regime], steady._asdict())
+        return steady
 
     with ThreadPoolExecutor(workers or usable_cores()) as pool:
         try:
             running = {pool.submit(run, *job): job for job in missing}
             for future in as_completed(running):
-                future.result()
-                done += 1
                 scenario, regime = running[future]
+                runs[scenario, regime] = future.result()
+                done += 1
                 report(done, len(jobs), f"{scenario}, steady at {regime.load:g}")
         except BaseException:
             pool.shutdown(cancel_futures=True)
             raise
-    rows = _rows({job: Steady(**json.loads(file.read_text(encoding="utf-8"))) for job, file in jobs.items()}, inputs)
+    rows = _rows({job: runs[job] for job in jobs}, inputs)
     write_steady(out / "steady.csv", rows)
     return rows
+
+
+def _kept(file: Path) -> Steady | None:
+    """A finished steady state; None where there is none, or it is damaged, which is said: it is then run again."""
+    found = read_checked(file)
+    return Steady(**found) if found is not None and found.keys() == set(Steady._fields) else None
 
 
 def _rows(runs: dict[tuple[Scenario, Regime], Steady], inputs: Inputs) -> list[SteadyRow]:

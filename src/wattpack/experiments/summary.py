@@ -19,6 +19,7 @@ BASELINE = "fgd"
 HEADER = (
     *("trace", "policy", "load", "eopc_w", "cpu_w", "gpu_w", "saving", "grar", "fragmentation_milli", "seeds"),
     *("eopc_w_std", "saving_std", "grar_std", "fragmentation_milli_std", "allocated", "failed"),
+    *("datacenter", "profile"),
 )
 EVERY = round(0.01 / STEP)
 
@@ -52,6 +53,8 @@ def summary_rows(results: Results, policies: Collection[str] | None = None) -> l
             _texts(curves.spread("fragmentation_milli"), 2),
             _texts(curves.mean("allocated"), 6),
             _texts(curves.mean("failed"), 1),
+            [curves.datacenter] * len(loads),
+            [curves.profile] * len(loads),
         )
         rows += [list(row) for row in zip(*columns, strict=True)]
     return rows

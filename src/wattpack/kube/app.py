@@ -12,11 +12,12 @@ import msgspec
 from aiohttp import web
 
 from wattpack.kube.gauges import gauges
+from wattpack.kube.measured import Power
 from wattpack.kube.objects import POD, Unreadable
 from wattpack.kube.openapi import OPENAPI
 from wattpack.kube.questions import fit
 from wattpack.kube.service import Service
-from wattpack.kube.wire import ENCODER, read_args, read_binding
+from wattpack.kube.wire import ENCODER, Wrong, read_args, read_binding
 
 log = logging.getLogger("wattpack")
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -27,7 +28,7 @@ def json_answer(body: Any, status: int = 200) -> web.Response:
 
 
 def wrong(text: str, status: int = 400) -> web.Response:
-    return json_answer({"error": text}, status)
+    return json_answer(Wrong(text), status)
 
 
 class Routes:
@@ -79,7 +80,7 @@ class Routes:
         return json_answer(self.service.shadow.table())
 
     async def power(self, request: web.Request) -> web.Response:
-        return json_answer({"prometheus": self.service.config.prometheus, "models": self.service.power_errors})
+        return json_answer(Power(prometheus=self.service.config.prometheus, models=self.service.power_errors))
 
     async def openapi(self, request: web.Request) -> web.Response:
         return json_answer(OPENAPI)

@@ -11,11 +11,14 @@ import msgspec
 from yarl import URL
 
 from wattpack.errors import RunError, UserError
-from wattpack.kube.kubeconfig import Access, exec_environment, exec_token
+from wattpack.kube.exec_program import exec_environment, exec_token
+from wattpack.kube.kubeconfig import Access
 from wattpack.kube.objects import NODE_LIST, POD, POD_LIST, Node, Pod
 
 PAGE = 1000  # objects a page of a list
 LONGEST_LINE = 16 << 20  # bytes of one watch event: etcd holds 1.5 MiB an object
+PROGRAM_S = 60.0  # a program that prints a token may take this long
+UNAUTHORIZED = 401
 
 
 class ApiError(Exception):
@@ -55,12 +58,27 @@ class Client:
             raise UserError(
                 f"{arguments[0]}: {fault.strerror}, expected the program that the kubeconfig names"
             ) from None
-        output, errors = await asyncio.wait_for(program.communicate(), 60)
+        try:
+            output, errors = await asyncio.wait_for(program.communicate(), PROGRAM_S)
+        except TimeoutError:
+            program.kill()
+            await program.wait()
+            raise UserError(f"{arguments[0]}: no token within {PROGRAM_S:g} s") from None
         if program.returncode != 0:
             raise UserError(
                 f"{arguments[0]}: ended with {program.returncode}: {errors.decode(errors='replace')[-300:]}"
             )
         self.access.token = exec_token(output, arguments[0])
+
+    async def renew_token(self, status: int) -> bool:
+        """After an answer of `status`: whether there is a new token, so that asking again may help."""
+        if status != UNAUTHORIZED or not self.access.command:
+            return False
+        try:
+            await self.fetch_token()
+        except UserError as fault:  # at the start it ends us; a service under way tries again later
+            raise ApiError(UNAUTHORIZED, str(fault)) from None
+        return True
 
     def headers(self) -> dict[str, str]:
         told = {"Accept": "application/json", "User-Agent": "wattpack"}
@@ -71,25 +89,27 @@ class Client:
 
     async def call(self, method: str, path: str, body: Any = None, timeout_s: float | None = None) -> bytes:
         """One request; the body of the answer. Raises ApiError."""
-        headers = self.headers()
-        data = None
-        if body is not None:
-            data = msgspec.json.encode(body)
-            headers["Content-Type"] = "application/json"
+        status, text = await self._request(method, path, body, timeout_s)
+        # What changes something is not sent again: a Binding is limited by what is left of the lease (binding.py).
+        if await self.renew_token(status) and method == "GET":
+            status, text = await self._request(method, path, body, timeout_s)
+        if status >= 400:
+            raise ApiError(status, message_of(text))
+        return text
+
+    async def _request(self, method: str, path: str, body: Any, timeout_s: float | None) -> tuple[int, bytes]:
+        data = None if body is None else msgspec.json.encode(body)
+        content = {} if body is None else {"Content-Type": "application/json"}
         limit = aiohttp.ClientTimeout(total=timeout_s or self.timeout_s)
         url = URL(self.access.server + path, encoded=True)
         try:
+            headers = {**self.headers(), **content}
             async with self.session.request(method, url, data=data, headers=headers, timeout=limit) as answer:
-                text = await answer.read()
+                return answer.status, await answer.read()
         except TimeoutError:
             raise ApiError(0, f"{method} {path}: no answer within {limit.total:g} s") from None
         except (aiohttp.ClientError, OSError) as fault:
             raise ApiError(0, f"{method} {path}: {fault or type(fault).__name__}") from None
-        if answer.status == 401 and self.access.command:
-            await self.fetch_token()
-        if answer.status >= 400:
-            raise ApiError(answer.status, message_of(text))
-        return text
 
     async def list_nodes(self) -> tuple[list[Node], str]:
         """All nodes, and the resource version to watch from."""
@@ -114,20 +134,23 @@ class Client:
         """Lines of a watch from a resource version on, one event each, until the server ends it."""
         url = f"{path}?watch=1&allowWatchBookmarks=true&timeoutSeconds=290&resourceVersion={version}"
         limit = aiohttp.ClientTimeout(total=None, sock_connect=self.timeout_s, sock_read=300)
-        async with self.session.get(
-            URL(self.access.server + url, encoded=True), headers=self.headers(), timeout=limit
-        ) as answer:
-            if answer.status >= 400:
-                raise ApiError(answer.status, message_of(await answer.read()))
-            yield b""  # the watch stands
-            rest = b""
-            async for piece in answer.content.iter_any():
-                *lines, rest = (rest + piece).split(b"\n")
-                for line in lines:
-                    if line:
-                        yield line
-                if len(rest) > LONGEST_LINE:
-                    raise ApiError(0, f"GET {path}: an event of more than {LONGEST_LINE} bytes")
+        address = URL(self.access.server + url, encoded=True)
+        for attempt in range(2):
+            async with self.session.get(address, headers=self.headers(), timeout=limit) as answer:
+                if attempt == 0 and await self.renew_token(answer.status):
+                    continue
+                if answer.status >= 400:
+                    raise ApiError(answer.status, message_of(await answer.read()))
+                yield b""  # the watch stands
+                rest = b""
+                async for piece in answer.content.iter_any():
+                    *lines, rest = (rest + piece).split(b"\n")
+                    for line in lines:
+                        if line:
+                            yield line
+                    if len(rest) > LONGEST_LINE:
+                        raise ApiError(0, f"GET {path}: an event of more than {LONGEST_LINE} bytes")
+                return
 
     async def get_pod(self, namespace: str, name: str) -> Pod:
         return POD.decode(await self.call("GET", f"/api/v1/namespaces/{namespace}/pods/{name}"))

@@ -49,7 +49,6 @@ class Config(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     mode: Literal["choose", "score", "shadow"] = "choose"
     node_order: Literal["name", "seeded"] = "name"
     seed: int = 0
-    scheduler_name: str = "wattpack"
     events: Literal["all", "failures", "none"] = "all"
     gpu_memory_mib: int = 0
     gpu_model_label: str = "nvidia.com/gpu.product"
@@ -98,7 +97,6 @@ def problems(config: Config) -> list[str]:
         f"power_profile: {config.power_profile!r}, expected one of {', '.join(PROFILES)}",
     )
     check(config.dialect in DIALECTS, f"dialect: {config.dialect!r}, expected one of {', '.join(DIALECTS)}")
-    check(config.scheduler_name != "", "scheduler_name: empty, expected the schedulerName of the pods to place")
     check(config.gpu_memory_mib >= 0, f"gpu_memory_mib: {config.gpu_memory_mib}, expected 0 or more")
     check(config.seed >= 0, f"seed: {config.seed}, expected 0 or more")
     if config.power_profile in PROFILES:

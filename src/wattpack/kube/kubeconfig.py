@@ -1,4 +1,4 @@
-"""How to reach a cluster: a kubeconfig file, or the service account of the pod we run in."""
+"""How to reach a cluster: kubeconfig files, merged as kubectl merges them, or the service account of our pod."""
 
 from __future__ import annotations
 
@@ -8,17 +8,26 @@ import os
 import ssl
 import tempfile
 import time
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import yaml
 
 from wattpack.errors import UserError
+from wattpack.files import temporary_path
+from wattpack.kube.exec_program import ExecProgram
 
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 TOKEN_FRESH_S = 60  # tokens of service accounts are renewed by the kubelet: read the file again this often
+# Keys that change who we are or whom we ask. Without them we would ask as somebody else, or somebody else.
+NOT_READ = {
+    "clusters": ("proxy-url", "tls-server-name"),
+    "users": ("as", "as-uid", "as-groups", "as-user-extra", "auth-provider", "username", "password"),
+}
 
 
 @dataclass
@@ -29,7 +38,7 @@ class Access:
     context: ssl.SSLContext | None
     token: str = ""
     token_file: Path | None = None
-    command: dict[str, Any] | None = None  # `exec` of a kubeconfig: a program that prints a token
+    command: ExecProgram | None = None  # `exec` of a kubeconfig: a program that prints a token
     namespace: str = "default"
     _read_at_s: float = field(default=-1e9, repr=False)
 
@@ -41,108 +50,184 @@ class Access:
         return f"Bearer {self.token}" if self.token else ""
 
 
+class Entry(NamedTuple):
+    """A cluster, user or context, and the file it stands in: paths in it are relative to that file."""
+
+    body: dict[str, Any]
+    file: Path
+
+
 def find_access(kubeconfig: Path | None) -> Access:
     """The cluster of `kubeconfig`, else of $KUBECONFIG, else of the pod we are in, else of ~/.kube/config."""
     if kubeconfig is not None:
-        return read_kubeconfig(kubeconfig)
+        return read_kubeconfigs([kubeconfig])
     if os.environ.get("KUBECONFIG"):
-        return read_kubeconfig(Path(os.environ["KUBECONFIG"].split(os.pathsep)[0]))
+        return read_kubeconfigs(files_of_environment(os.environ["KUBECONFIG"]))
     if os.environ.get("KUBERNETES_SERVICE_HOST") and (SERVICE_ACCOUNT / "token").exists():
         return in_cluster()
-    home = Path.home() / ".kube" / "config"
+    home = Path("~/.kube/config")
+    with suppress(RuntimeError):  # no home folder is known
+        home = home.expanduser()
     if home.exists():
-        return read_kubeconfig(home)
+        return read_kubeconfigs([home])
     raise UserError("no cluster: expected --kubeconfig FILE, $KUBECONFIG, ~/.kube/config, or to run in a pod")
+
+
+def files_of_environment(value: str) -> list[Path]:
+    """The files of $KUBECONFIG that are there, each once."""
+    named = [Path(name) for name in dict.fromkeys(value.split(os.pathsep)) if name]
+    there = [file for file in named if not _missing(file)]
+    if not there:
+        gone = f"{', '.join(map(str, named))}: not there" if named else "names no file"
+        raise UserError(f"$KUBECONFIG: {gone}, expected at least one kubeconfig")
+    return there
+
+
+def _missing(file: Path) -> bool:
+    """Not there. What is there and may not be looked at is told when it is read."""
+    try:
+        file.stat()
+    except OSError as fault:
+        return isinstance(fault, FileNotFoundError)
+    return False
 
 
 def in_cluster() -> Access:
     host, port = os.environ["KUBERNETES_SERVICE_HOST"], os.environ.get("KUBERNETES_SERVICE_PORT", "443")
     host = f"[{host}]" if ":" in host else host
-    context = ssl.create_default_context(cafile=str(SERVICE_ACCOUNT / "ca.crt"))
-    namespace = (SERVICE_ACCOUNT / "namespace").read_text(encoding="utf-8").strip()
-    return Access(f"https://{host}:{port}", context, token_file=SERVICE_ACCOUNT / "token", namespace=namespace)
-
-
-def read_kubeconfig(file: Path) -> Access:
-    """The current context of a kubeconfig."""
+    authority, namespace = SERVICE_ACCOUNT / "ca.crt", SERVICE_ACCOUNT / "namespace"
     try:
-        read = yaml.safe_load(file.read_text(encoding="utf-8"))
-        context = _named(read, "contexts", read.get("current-context") or "", file)["context"]
-        cluster = _named(read, "clusters", context["cluster"], file)["cluster"]
-        user = _named(read, "users", context["user"], file).get("user") or {}
-        server = str(cluster["server"]).rstrip("/")
-    except OSError as fault:
-        raise UserError(f"{file}: {fault.strerror or fault}, expected a kubeconfig") from None
-    except (yaml.YAMLError, UnicodeDecodeError, AttributeError, TypeError, KeyError) as fault:
-        told = " ".join(str(fault).split())
-        raise UserError(f"{file}: not a kubeconfig ({type(fault).__name__}: {told})") from None
+        context = ssl.create_default_context(cafile=str(authority))
+    except OSError as fault:  # ssl.SSLError is one too
+        raise UserError(f"{authority}: {fault.strerror or fault}, expected the service account of a pod") from None
+    access = Access(f"https://{host}:{port}", context, namespace=_text(namespace))
+    access.token_file = SERVICE_ACCOUNT / "token"
+    return access
+
+
+def read_kubeconfigs(files: Sequence[Path]) -> Access:
+    """The current context of one or more kubeconfig files.
+
+    Merged as kubectl does: the first file that sets current-context, or that names a cluster, user or context, has the
+    word; what a later file says of the same name is not mixed in.
+    """
+    merged: dict[str, dict[str, Entry]] = {"clusters": {}, "users": {}, "contexts": {}}
+    current = ""
+    for file in files:
+        read = _read(file)
+        current = current or read["current-context"]
+        for kind, known in merged.items():
+            for name, body in read[kind].items():
+                known.setdefault(name, Entry(body, file))
+    where = ", ".join(map(str, files))
+    if not current:
+        raise UserError(f"{where}: no current-context, expected the name of a context")
+    context = _named(merged, "contexts", current, where).body
+    cluster = _named(merged, "clusters", str(context.get("cluster") or ""), where)
+    # A context without a user is anonymous.
+    user = _named(merged, "users", str(context["user"]), where) if context.get("user") else Entry({}, files[0])
+    server = str(cluster.body.get("server") or "").rstrip("/")
+    if not server:
+        raise UserError(f"{cluster.file}: clusters {context['cluster']!r} has no server")
+    token_file = _beside(user.file, user.body["tokenFile"]) if user.body.get("tokenFile") else None
     return Access(
         server=server,
-        context=_tls(cluster, user, file) if server.startswith("https:") else None,
-        token=str(user.get("token") or ""),
-        token_file=_beside(file, user["tokenFile"]) if user.get("tokenFile") else None,
-        command=user.get("exec"),
+        context=_tls(cluster, user) if server.startswith("https:") else None,
+        token=_text(token_file) if token_file else str(user.body.get("token") or ""),
+        token_file=token_file,
+        command=_program(user),
         namespace=str(context.get("namespace") or "default"),
     )
 
 
-def _named(read: Any, kind: str, name: str, file: Path) -> Any:
-    for entry in read.get(kind) or []:
-        if entry.get("name") == name:
-            return entry
-    raise UserError(f"{file}: {kind} has no {name!r}")
+def _read(file: Path) -> dict[str, Any]:
+    """current-context, and clusters, users and contexts by name, of one file. An empty file says nothing."""
+    try:
+        read = yaml.safe_load(file.read_text(encoding="utf-8"))
+        if read is None:
+            read = {}
+        found: dict[str, Any] = {"current-context": msgspec.convert(read.get("current-context") or "", str)}
+        for kind in ("clusters", "users", "contexts"):
+            named: dict[str, dict[str, Any]] = {}
+            found[kind] = named
+            for entry in msgspec.convert(read.get(kind) or [], list[dict[str, Any]]):
+                body = msgspec.convert(entry.get(kind[:-1]) or {}, dict[str, Any])
+                named.setdefault(msgspec.convert(entry["name"], str), body)
+    except OSError as fault:
+        raise UserError(f"{file}: {fault.strerror or fault}, expected a kubeconfig") from None
+    except (yaml.YAMLError, UnicodeDecodeError, AttributeError, KeyError, msgspec.ValidationError) as fault:
+        told = " ".join(str(fault).split())
+        raise UserError(f"{file}: not a kubeconfig ({type(fault).__name__}: {told})") from None
+    return found
 
 
-def _beside(file: Path, path: str) -> Path:
+def _named(merged: dict[str, dict[str, Entry]], kind: str, name: str, where: str) -> Entry:
+    entry = merged[kind].get(name)
+    if entry is None:
+        raise UserError(f"{where}: {kind} has no {name!r}")
+    for key in NOT_READ.get(kind, ()):
+        if entry.body.get(key):
+            raise UserError(f"{entry.file}: {kind} {name!r} has {key}, which wattpack does not read")
+    return entry
+
+
+def _beside(file: Path, path: Any) -> Path:
     """Paths in a kubeconfig are relative to the file."""
-    return file.parent / path
+    return file.parent / str(path)
 
 
-def _tls(cluster: Any, user: Any, file: Path) -> ssl.SSLContext:
+def _text(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as fault:
+        raise UserError(f"{file}: {getattr(fault, 'strerror', None) or fault}, expected a text file") from None
+
+
+def _program(user: Entry) -> ExecProgram | None:
+    if not user.body.get("exec"):
+        return None
+    try:
+        program = msgspec.convert(user.body["exec"], ExecProgram)
+    except msgspec.ValidationError as fault:
+        raise UserError(f"{user.file}: exec of a user: {fault}") from None
+    if not program.command:
+        raise UserError(f"{user.file}: exec of a user names no command")
+    if os.sep in program.command:  # else it is looked up in $PATH
+        program.command = str(_beside(user.file, program.command))
+    return program
+
+
+def _tls(cluster: Entry, user: Entry) -> ssl.SSLContext:
+    body, file = cluster
     try:
         context = ssl.create_default_context()
-        if cluster.get("insecure-skip-tls-verify"):
+        if body.get("insecure-skip-tls-verify"):
             context.check_hostname = False
             context.verify_mode = ssl.CERT_NONE
-        elif cluster.get("certificate-authority-data"):
-            context = ssl.create_default_context(cadata=_decoded(cluster["certificate-authority-data"]).decode())
-        elif cluster.get("certificate-authority"):
-            context = ssl.create_default_context(cafile=str(_beside(file, cluster["certificate-authority"])))
-        certificate, key = _pem(user, "client-certificate", file), _pem(user, "client-key", file)
+        elif body.get("certificate-authority-data"):
+            context = ssl.create_default_context(cadata=_decoded(body["certificate-authority-data"]).decode())
+        elif body.get("certificate-authority"):
+            context = ssl.create_default_context(cafile=str(_beside(file, body["certificate-authority"])))
+        file = user.file
+        certificate, key = _pem(user, "client-certificate"), _pem(user, "client-key")
         if certificate and key:
             # Python reads certificates from files only: they are there for this one call.
-            with tempfile.TemporaryDirectory() as folder:
-                paths = Path(folder) / "certificate", Path(folder) / "key"
+            with temporary_path(Path(tempfile.mkdtemp(prefix="wattpack-"))) as folder:
+                paths = folder / "certificate", folder / "key"
                 for path, content in zip(paths, (certificate, key), strict=True):
                     path.touch(mode=0o600)
                     path.write_bytes(content)
                 context.load_cert_chain(*map(str, paths))
-    except (OSError, binascii.Error, ValueError) as fault:  # ssl.SSLError is an OSError
+    except (OSError, binascii.Error, ValueError, TypeError) as fault:  # ssl.SSLError is an OSError
         raise UserError(f"{file}: certificates cannot be used: {' '.join(str(fault).split())}") from None
     return context
 
 
-def _pem(user: Any, name: str, file: Path) -> bytes:
-    if user.get(f"{name}-data"):
-        return _decoded(user[f"{name}-data"])
-    return _beside(file, user[name]).read_bytes() if user.get(name) else b""
+def _pem(user: Entry, name: str) -> bytes:
+    if user.body.get(f"{name}-data"):
+        return _decoded(user.body[f"{name}-data"])
+    return _beside(user.file, user.body[name]).read_bytes() if user.body.get(name) else b""
 
 
 def _decoded(text: str) -> bytes:
     return base64.b64decode(text, validate=True)
-
-
-def exec_environment(command: dict[str, Any]) -> tuple[list[str], dict[str, str]]:
-    """Arguments and environment of the program that prints a token."""
-    arguments = [str(command["command"]), *map(str, command.get("args") or [])]
-    extra = {str(pair["name"]): str(pair["value"]) for pair in command.get("env") or []}
-    info = {"apiVersion": command.get("apiVersion"), "kind": "ExecCredential", "spec": {"interactive": False}}
-    return arguments, {**os.environ, **extra, "KUBERNETES_EXEC_INFO": msgspec.json.encode(info).decode()}
-
-
-def exec_token(output: bytes, program: str) -> str:
-    """The token in what such a program printed."""
-    try:
-        return str(msgspec.json.decode(output)["status"]["token"])
-    except (msgspec.DecodeError, KeyError, TypeError):
-        raise UserError(f"{program}: printed no token, expected an ExecCredential with status.token") from None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypedDict
 
 import aiohttp
 import msgspec
@@ -22,6 +22,23 @@ class Sample(NamedTuple):
     node: str
     uuid: str  # of the GPU; "": all GPUs of the node together
     watts: float
+
+
+class PowerRow(TypedDict):
+    """One GPU model: modelled against measured watts, over the nodes that are measured."""
+
+    model: str
+    nodes: int
+    gpus: int
+    measured_w: float
+    modelled_w: float
+    error_w_per_gpu: float
+    error: float | None  # part of the measured watts; null where nothing was measured
+
+
+class Power(TypedDict):
+    prometheus: str  # its address, "" without one
+    models: list[PowerRow]
 
 
 async def query(session: aiohttp.ClientSession, url: str, expression: str) -> list[Sample]:
@@ -56,7 +73,7 @@ async def measure(session: aiohttp.ClientSession, url: str) -> list[Sample]:
     return await query(session, url, DCGM) or await query(session, url, KEPLER)
 
 
-def errors_by_model(samples: Iterable[Sample], live: Live) -> list[dict[str, Any]]:
+def errors_by_model(samples: Iterable[Sample], live: Live) -> list[PowerRow]:
     """Modelled against measured watts, by GPU model, over the nodes that are measured."""
     engine = live.fresh()
     if engine is None:
@@ -68,7 +85,7 @@ def errors_by_model(samples: Iterable[Sample], live: Live) -> list[dict[str, Any
         if node in live.index:
             measured.setdefault(node, {})[sample.uuid] = sample.watts
     tables = draw_table_mw(engine.datacenter.models, live.profile)
-    rows: dict[str, dict[str, Any]] = {}
+    rows: dict[str, PowerRow] = {}
     for node, watts in sorted(measured.items()):
         facts = live.nodes[node]
         whole = "" in watts
@@ -77,8 +94,11 @@ def errors_by_model(samples: Iterable[Sample], live: Live) -> list[dict[str, Any
             continue  # some of its GPUs are not measured: which of them is which is not known
         state = engine.state.nodes[live.index[node]]
         modelled = sum(int(tables[state.model, GPU_MILLI - int(left)]) for left in state.gpu_left[: facts.gpus]) / 1000
-        blank = {"model": facts.model, "nodes": 0, "gpus": 0, "measured_w": 0.0, "modelled_w": 0.0}
-        row = rows.setdefault(facts.model, blank)
+        if facts.model not in rows:
+            rows[facts.model] = PowerRow(
+                model=facts.model, nodes=0, gpus=0, measured_w=0.0, modelled_w=0.0, error_w_per_gpu=0.0, error=None
+            )
+        row = rows[facts.model]
         row["nodes"] += 1
         row["gpus"] += facts.gpus
         row["measured_w"] += watts[""] if whole else sum(watts.values())

@@ -50,12 +50,10 @@ class NodeSpec(Object):
 class Condition(Object):
     type: str = ""
     status: str = ""
-    reason: str = ""
 
 
 class NodeStatus(Object):
     allocatable: Amounts = {}
-    capacity: Amounts = {}
     conditions: list[Condition] = []
 
 
@@ -71,7 +69,6 @@ class Resources(Object):
 
 
 class Container(Object):
-    name: str = ""
     resources: Resources = msgspec.field(default_factory=Resources)
     restart_policy: str = ""  # "Always" makes an init container a sidecar
 
@@ -105,6 +102,12 @@ class Toleration(Object):
     effect: str = ""
 
 
+class ResourceClaim(Object):
+    """Dynamic resource allocation: the device behind a claim is not in the pod."""
+
+    name: str = ""
+
+
 class PodSpec(Object):
     node_name: str = ""
     scheduler_name: str = ""
@@ -112,18 +115,19 @@ class PodSpec(Object):
     init_containers: list[Container] = []
     resources: Resources | None = None  # of the pod as a whole
     overhead: Amounts = {}
-    priority: int | None = None
     node_selector: dict[str, str] = {}
     affinity: Affinity | None = None
     tolerations: list[Toleration] = []
+    resource_claims: list[ResourceClaim] = []
 
 
 class PodStatus(Object):
     phase: str = ""
-    start_time: str | None = None
 
 
 class Pod(Object):
+    """A Kubernetes v1 Pod; only the parts that say what it asks for, and where it is, are read."""
+
     metadata: Metadata = msgspec.field(default_factory=Metadata)
     spec: PodSpec = msgspec.field(default_factory=PodSpec)
     status: PodStatus = msgspec.field(default_factory=PodStatus)

@@ -1,10 +1,38 @@
-"""The service as an OpenAPI document: what it takes, what it answers."""
+"""The service as an OpenAPI document: what it takes, what it answers.
+
+The schemas are made from the very types that are read and sent, so the document cannot fall behind them; paths and
+words are written here.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+
 from wattpack import __version__
+from wattpack.kube.decision import Decision
+from wattpack.kube.measured import Power
+from wattpack.kube.objects import Pod
+from wattpack.kube.questions import State
+from wattpack.kube.shadow import ShadowTable
+from wattpack.kube.wire import BindAnswer, BindingArgs, ExtenderArgs, FilterAnswer, HostPriority, Wrong
+
+TAKEN = (Pod, ExtenderArgs, BindingArgs)
+SENT = (FilterAnswer, HostPriority, BindAnswer, Decision, State, ShadowTable, Power, Wrong)
+PLACE = "#/components/schemas/{name}"
+
+
+def _schemas() -> dict[str, Any]:
+    _, taken = msgspec.json.schema_components(TAKEN, ref_template=PLACE)
+    _, sent = msgspec.json.schema_components(SENT, ref_template=PLACE)
+    for schema in sent.values():
+        if "properties" in schema:
+            # A field with a default may be left out of what we read; what we send always has it.
+            schema["required"] = list(schema["properties"])
+            for field in schema["properties"].values():
+                field.pop("default", None)
+    return {**sent, **taken}
 
 
 def _json(schema: dict[str, Any], words: str) -> dict[str, Any]:
@@ -12,7 +40,7 @@ def _json(schema: dict[str, Any], words: str) -> dict[str, Any]:
 
 
 def _ref(name: str) -> dict[str, Any]:
-    return {"$ref": f"#/components/schemas/{name}"}
+    return {"$ref": PLACE.format(name=name)}
 
 
 _WRONG = {
@@ -50,8 +78,6 @@ def _get(summary: str, answer: dict[str, Any], *parameters: str, **more: Any) ->
 _TEXT = {"description": "Plain text.", "content": {"text/plain": {"schema": {"type": "string"}}}}
 _ANY = {"type": "object"}
 _NOT_READY = {"503": {**_TEXT, "description": "Not in sync with the cluster yet."}}
-_NAMES = {"type": ["array", "null"], "items": {"type": "string"}}
-_REASONS = {"type": "object", "additionalProperties": {"type": "string"}}
 
 OPENAPI: dict[str, Any] = {
     "openapi": "3.1.0",
@@ -84,111 +110,16 @@ OPENAPI: dict[str, Any] = {
         "/healthz": _get("healthz: is it alive", _TEXT),
         "/readyz": _get("readyz: is it in sync", _TEXT, **_NOT_READY),
         "/metrics": _get("metrics: for Prometheus", _TEXT),
-        "/state": _get("state: the cluster as the policy sees it", _json(_ANY, "Nodes, what is left on them, power.")),
+        "/state": _get(
+            "state: the cluster as the policy sees it", _json(_ref("State"), "Nodes, what is left on them, power.")
+        ),
         "/shadow": _get(
             "shadow: what the policy would have done",
-            _json(_ANY, "How often it differs, and the watts."),
+            _json(_ref("ShadowTable"), "How often it differs, and the watts."),
             **{"404": _json(_ref("Wrong"), "Not in shadow mode.")},
         ),
-        "/power": _get("power: modelled against measured watts", _json(_ANY, "By GPU model.")),
+        "/power": _get("power: modelled against measured watts", _json(_ref("Power"), "By GPU model.")),
         "/openapi.json": _get("openapi: this document", _json(_ANY, "OpenAPI 3.1.")),
     },
-    "components": {
-        "schemas": {
-            "Wrong": {"type": "object", "required": ["error"], "properties": {"error": {"type": "string"}}},
-            "Pod": {
-                "type": "object",
-                "description": "A Kubernetes v1 Pod; only the parts that say what it asks for are read.",
-                "properties": {
-                    "metadata": {
-                        "type": "object",
-                        "properties": {
-                            "name": {"type": "string"},
-                            "namespace": {"type": "string"},
-                            "uid": {"type": "string"},
-                            "annotations": {"type": "object", "additionalProperties": {"type": "string"}},
-                        },
-                    },
-                    "spec": {
-                        "type": "object",
-                        "properties": {"containers": {"type": "array", "items": _ref("Container")}},
-                    },
-                },
-            },
-            "Container": {
-                "type": "object",
-                "properties": {
-                    "name": {"type": "string"},
-                    "resources": {
-                        "type": "object",
-                        "properties": {"requests": _ref("Amounts"), "limits": _ref("Amounts")},
-                    },
-                },
-            },
-            "Amounts": {"type": "object", "additionalProperties": {"type": ["string", "number"]}},
-            "ExtenderArgs": {
-                "type": "object",
-                "required": ["Pod"],
-                "properties": {
-                    "Pod": _ref("Pod"),
-                    "NodeNames": _NAMES,
-                    "Nodes": {
-                        "type": ["object", "null"],
-                        "description": "Read only where NodeNames is not given.",
-                        "properties": {"items": {"type": ["array", "null"], "items": {}}},
-                    },
-                },
-            },
-            "Node": {
-                "type": "object",
-                "properties": {"metadata": {"type": "object", "properties": {"name": {"type": "string"}}}},
-            },
-            "BindingArgs": {
-                "type": "object",
-                "required": ["PodName", "PodNamespace", "Node"],
-                "properties": {
-                    "PodName": {"type": "string"},
-                    "PodNamespace": {"type": "string"},
-                    "PodUID": {"type": "string"},
-                    "Node": {"type": "string"},
-                },
-            },
-            "FilterAnswer": {
-                "type": "object",
-                "required": ["Error"],
-                "properties": {
-                    "Nodes": {"type": ["object", "null"]},
-                    "NodeNames": _NAMES,
-                    "FailedNodes": _REASONS,
-                    "FailedAndUnresolvableNodes": _REASONS,
-                    "Error": {"type": "string"},
-                },
-            },
-            "HostPriority": {
-                "type": "object",
-                "required": ["Host", "Score"],
-                "properties": {"Host": {"type": "string"}, "Score": {"type": "integer", "minimum": 0, "maximum": 10}},
-            },
-            "BindAnswer": {"type": "object", "required": ["Error"], "properties": {"Error": {"type": "string"}}},
-            "Decision": {
-                "type": "object",
-                "required": ["policy", "node", "gpus", "watts", "fragmentation_gpus", "best", "refused", "nearest"],
-                "properties": {
-                    "namespace": {"type": "string"},
-                    "pod": {"type": "string"},
-                    "policy": {"type": "string"},
-                    "node": {"type": "string"},
-                    "gpus": {"type": "array", "items": {"type": "integer"}},
-                    "offered": {"type": "integer"},
-                    "fitting": {"type": "integer"},
-                    "watts": {"type": "number"},
-                    "fragmentation_gpus": {"type": "number"},
-                    "best": {"type": "array", "items": {"type": "object"}},
-                    "refused": {"type": "object", "additionalProperties": {"type": "integer"}},
-                    "nearest": {"type": "array", "items": {"type": "object"}},
-                    "note": {"type": "string"},
-                },
-            },
-        }
-    },
+    "components": {"schemas": _schemas()},
 }

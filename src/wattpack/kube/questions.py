@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Any
+from typing import TypedDict
 
 from wattpack.kube.decision import Decision, new_decision
 from wattpack.kube.gpus import gpu_numbers
@@ -12,6 +12,51 @@ from wattpack.kube.translate import PodFacts
 from wattpack.kube.view import View
 
 NOT_CHECKED = "cordons, taints, node selectors and node affinity are taken into account, nothing else"
+
+
+class NodeState(TypedDict):
+    """A node and what is left on it."""
+
+    node: str
+    model: str
+    gpu_left_milli: list[int]
+    cpu_left_milli: int
+    memory_left_mib: int
+    tasks: int
+    power_w: float
+
+
+class Promised(TypedDict):
+    """A pod that has been given room and is not seen on its node yet."""
+
+    pod: str
+    node: str
+    gpus: tuple[int, ...]
+
+
+class Standing(TypedDict):
+    """How this replica stands."""
+
+    policy: str
+    mode: str
+    ready: bool
+    leader: bool
+
+
+class ClusterState(TypedDict):
+    """Nodes with what is left on them, what cannot be read, what is promised."""
+
+    power_w: float
+    fragmentation_gpus: float
+    nodes: list[NodeState]
+    unreadable_nodes: dict[str, str]
+    unreadable_pods: dict[str, str]
+    gpu_conflicts: dict[str, str]
+    promised: list[Promised]
+
+
+class State(Standing, ClusterState):
+    """The cluster as the policy sees it, and how this replica stands."""
 
 
 def now_text() -> str:
@@ -60,11 +105,10 @@ def considered(view: View, pod: PodFacts, names: list[str] | None, note: str) ->
     return decision
 
 
-def state_of(view: View) -> dict[str, Any]:
-    """Nodes with what is left on them, what cannot be read, what is promised."""
+def state_of(view: View) -> ClusterState:
     live = view.live
     engine = live.fresh()
-    rows = []
+    rows: list[NodeState] = []
     for name, n in live.index.items() if engine is not None else ():
         assert engine is not None
         node, facts = engine.state.nodes[n], live.nodes[name]

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from wattpack.engine.live import TOP_SCORE, Choice
 from wattpack.engine.names import NOT_UNDERSTOOD, new_names, read_names, write_scores
-from wattpack.kube.wire import ENCODER, ExtenderArgs, offered_names
+from wattpack.kube.wire import ENCODER, ExtenderArgs, HostPriority, offered_names
 
 SCORES = TOP_SCORE + 1
 
@@ -46,4 +46,4 @@ class Ranking:
 
 
 def piece(name: str, score: int) -> bytes:
-    return ENCODER.encode({"Host": name, "Score": score})
+    return ENCODER.encode(HostPriority(name, score))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import time
 from collections import OrderedDict
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,15 +16,25 @@ from wattpack.kube.decision import Decision, new_decision
 from wattpack.kube.events import Events
 from wattpack.kube.lease import Lease
 from wattpack.kube.live import Considered, Offered
+from wattpack.kube.measured import PowerRow
 from wattpack.kube.metrics import Metrics
 from wattpack.kube.objects import NODE, POD, Node, Pod, Unreadable
-from wattpack.kube.questions import explain_now, now_text, state_of
+from wattpack.kube.questions import Standing, State, explain_now, now_text, state_of
 from wattpack.kube.ranking import Ranking
 from wattpack.kube.shadow import Shadow
 from wattpack.kube.translate import PodFacts
 from wattpack.kube.view import View
 from wattpack.kube.watch import Watch
-from wattpack.kube.wire import ENCODER, BindAnswer, BindingArgs, ExtenderArgs, FilterAnswer, answer_for, offered_names
+from wattpack.kube.wire import (
+    ENCODER,
+    BindAnswer,
+    BindingArgs,
+    ExtenderArgs,
+    FilterAnswer,
+    HostPriority,
+    answer_for,
+    offered_names,
+)
 from wattpack.model.fit import VERDICT_WORDS
 
 log = logging.getLogger("wattpack")
@@ -56,7 +65,7 @@ class Service:
         self.shadow = Shadow(self.view, self.metrics) if config.mode == "shadow" else None
         self.decisions: OrderedDict[tuple[str, str], Decision] = OrderedDict()
         self.ranking = Ranking(())
-        self.power_errors: list[dict[str, Any]] = []  # modelled against measured, by model
+        self.power_errors: list[PowerRow] = []  # modelled against measured, by model
 
     # ---- the watches hand over what they see; the view may have been exchanged meanwhile
 
@@ -127,7 +136,7 @@ class Service:
         numbers, unknown = self.asked(args)
         considered = self.decide(pod, numbers)
         if considered is None:
-            return ENCODER.encode([{"Host": name, "Score": 0} for name in unknown])
+            return ENCODER.encode([HostPriority(name, 0) for name in unknown])
         return self.ranking.answer(considered.choice, numbers, unknown)
 
     def asked(self, args: ExtenderArgs) -> tuple[NDArray[np.int64], list[str]]:
@@ -211,9 +220,9 @@ class Service:
             return kept
         return explain_now(self.view, uid)
 
-    def state(self) -> dict[str, Any]:
+    def state(self) -> State:
         """The cluster as the policy sees it, and how this replica stands."""
-        about = {
+        about: Standing = {
             "policy": self.config.policy,
             "mode": self.config.mode,
             "ready": self.ready,

@@ -8,7 +8,7 @@ that the difference in watts is that of a cluster run by the policy and not the 
 from __future__ import annotations
 
 from collections import deque
-from typing import Any
+from typing import Literal, TypedDict
 
 from wattpack.kube.live import Live
 from wattpack.kube.metrics import Metrics
@@ -19,6 +19,38 @@ from wattpack.kube.view import View
 SHOWN = 200  # latest pods that are told of one by one
 
 
+Agreement = Literal["same", "other_node", "nowhere"]
+
+
+class ShadowRow(TypedDict):
+    """A pod that another scheduler placed, and what the policy would have done in the cluster as it was."""
+
+    pod: str
+    scheduler: str
+    node: str
+    watts: float
+    policy_node: str
+    policy_watts: float
+    agreement: Agreement
+
+
+class ShadowTable(TypedDict):
+    """What an operator wants to know before switching on."""
+
+    policy: str
+    pods_placed_since_start: int
+    same_node: int
+    other_node: int
+    policy_has_no_room: int
+    cluster_w: float
+    cluster_under_policy_w: float
+    estimated_saving_w: float
+    estimated_saving: float
+    fragmentation_gpus: float
+    fragmentation_under_policy_gpus: float
+    pods: list[ShadowRow]
+
+
 class Shadow:
     """The policy's own cluster beside the real one."""
 
@@ -27,7 +59,7 @@ class Shadow:
         real = view.live
         self.own = Live(real.mix, real.profile, real.target, real.order, real.seed)
         self.started = False
-        self.rows: deque[dict[str, Any]] = deque(maxlen=SHOWN)
+        self.rows: deque[ShadowRow] = deque(maxlen=SHOWN)
         self.same = self.other = self.nowhere = 0
         view.before_bound = self.pod_bound
 
@@ -71,7 +103,7 @@ class Shadow:
             own.put_in(facts, mine.datacenter.names[mine.node], mine.gpus, seen=True)
         else:  # the policy has no room where the scheduler had: it stays where it is, so that both carry the same pods
             own.set_pod(facts)
-        outcome = "nowhere" if not wanted else "same" if wanted == facts.node else "other_node"
+        outcome: Agreement = "nowhere" if not wanted else "same" if wanted == facts.node else "other_node"
         self.metrics.count("wattpack_shadow_pods_total", agreement=outcome)
         self.same += outcome == "same"
         self.other += outcome == "other_node"
@@ -91,7 +123,7 @@ class Shadow:
     def words(self) -> str:
         """The table in a line, for the log."""
         told = self.table()
-        counts = [told[name] for name in ("pods_placed_since_start", "same_node", "other_node", "policy_has_no_room")]
+        counts = told["pods_placed_since_start"], told["same_node"], told["other_node"], told["policy_has_no_room"]
         return (
             "shadow: {} pods placed since the start, {} on the policy's node, {} on another, {} where it has no room; "
             "cluster {:.0f} W, under {} {:.0f} W ({:+.1f} % saved)"
@@ -99,8 +131,7 @@ class Shadow:
             *counts, told["cluster_w"], told["policy"], told["cluster_under_policy_w"], 100 * told["estimated_saving"]
         )
 
-    def table(self) -> dict[str, Any]:
-        """What an operator wants to know before switching on."""
+    def table(self) -> ShadowTable:
         pods = self.same + self.other + self.nowhere
         actual_w, own_w = self.view.live.power_w(), self.own.power_w()
         return {

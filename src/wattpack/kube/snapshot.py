@@ -1,7 +1,8 @@
 """A cluster at one moment as our files hold it: nodes, tasks in order of arrival, where each task is.
 
 Pods that belong to a node (of a DaemonSet, or static) are not tasks: no policy could move them. What they take is taken
-off the node.
+off the node. Nodes that take no new pods (control plane, cordoned, not ready) are left out with all that is on them:
+nothing may move there.
 """
 
 from __future__ import annotations
@@ -13,8 +14,10 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from wattpack.kube.gpus import gpu_numbers, room_for, take
+from wattpack.kube.not_understood import NotUnderstood, not_understood, unknown_accelerators
 from wattpack.kube.objects import Node, Pod
 from wattpack.kube.translate import (
+    FINISHED,
     NodeFacts,
     PodFacts,
     Reading,
@@ -42,6 +45,7 @@ class Snapshot:
     nodes: list[NodeFacts] = field(default_factory=list)
     tasks: list[Task] = field(default_factory=list)
     left_out: dict[str, list[str]] = field(default_factory=dict)  # reason -> what, "node X" or "pod NAMESPACE/NAME"
+    not_understood: list[NotUnderstood] = field(default_factory=list)  # hold accelerators of the nodes, and are no task
     finished: int = 0
     of_nodes: int = 0  # pods that belong to a node
     index_chosen: int = 0  # tasks that hold GPUs and do not say which
@@ -62,11 +66,22 @@ def take_snapshot(nodes: Sequence[Node], pods: Iterable[Pod], reading: Reading) 
             facts = read_pod(pod, reading)
         except Unreadable as fault:
             found.leave_out(name, fault)
+            if (
+                pod.spec.node_name in known
+                and pod.status.phase not in FINISHED
+                and (held := not_understood(pod)).resource
+            ):
+                found.not_understood.append(held)
             continue
+        unknown = unknown_accelerators(pod, reading.dialect)
         if facts.finished:
             found.finished += 1
         elif facts.node and facts.node not in known:
             found.leave_out(name, "its node is left out or not in the files")
+        elif unknown:
+            found.leave_out(name, f"asks for {', '.join(unknown)}, which no dialect reads")
+            if facts.node:
+                found.not_understood.append(not_understood(pod))
         elif belongs_to_node(pod) and facts.task.num_gpu == 0:
             if facts.node:
                 found.of_nodes += 1
@@ -82,14 +97,25 @@ def _read_nodes(nodes: Iterable[Node], reading: Reading, found: Snapshot) -> dic
     known = {}
     for node in nodes:
         name = node.metadata.name
-        if any(taint.key in CONTROL_PLANE for taint in node.spec.taints):
-            found.leave_out(f"node {name}", "a node of the control plane")
+        if why := _takes_no_pods(node):
+            found.leave_out(f"node {name}", why)
             continue
         try:
             known[name] = read_node(node, reading)
         except Unreadable as fault:
             found.leave_out(f"node {name}", fault)
     return known
+
+
+def _takes_no_pods(node: Node) -> str:
+    """Why no new pod may go to the node, "" if one may. Other taints keep some pods off, not all."""
+    if any(taint.key in CONTROL_PLANE for taint in node.spec.taints):
+        return "a node of the control plane"
+    if node.spec.unschedulable:
+        return "cordoned: no pod may move there"
+    if any(condition.type == "Ready" and condition.status != "True" for condition in node.status.conditions):
+        return "not ready: no pod may move there"
+    return ""
 
 
 def belongs_to_node(pod: Pod) -> bool:
@@ -124,6 +150,8 @@ def _placed(readable: list[tuple[PodFacts, Pod]], known: dict[str, NodeFacts], f
                 why = "CPU or memory that its node does not have left"
             if why:
                 found.leave_out(f"pod {facts.namespace}/{facts.name}", why)
+                if facts.task.num_gpu and known[facts.node].gpus:  # on a node without GPUs none can look free
+                    found.not_understood.append(not_understood(pod))
                 continue
             room[0] -= task.cpu_milli
             room[1] -= task.memory_mib

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
+from msgspec import Meta
 
 from wattpack.kube.objects import Pod
 
 NOTHING = msgspec.Raw(b"null")
+NAMES_SCHEMA = {"type": ["array", "null"], "items": {"type": "string"}}
 
 
 class NodeItem(msgspec.Struct, gc=False):
@@ -18,12 +20,17 @@ class NodeItem(msgspec.Struct, gc=False):
 
 
 class Nodes(msgspec.Struct, gc=False):
+    """Whole nodes, as they came. Read only where NodeNames is not given."""
+
     items: list[msgspec.Raw] | None = None
 
 
 class ExtenderArgs(msgspec.Struct, rename="pascal", gc=False):
     pod: Pod
-    node_names: msgspec.Raw = NOTHING  # a list of names, or null; left as it came: see ranking.py
+    # A list of names, or null; left as it came: see ranking.py. (A factory, for a schema cannot tell a Raw default.)
+    node_names: Annotated[msgspec.Raw, Meta(extra_json_schema=NAMES_SCHEMA)] = msgspec.field(
+        default_factory=lambda: NOTHING
+    )
     nodes: Nodes | None = None
 
 
@@ -43,15 +50,26 @@ class BindingArgs(msgspec.Struct, rename="pascal", gc=False):
 
 
 class FilterAnswer(msgspec.Struct, rename="pascal", gc=False):
-    nodes: Any = None
+    nodes: Nodes | None = None
     node_names: list[str] | None = None
     failed_nodes: dict[str, str] = {}
     failed_and_unresolvable_nodes: dict[str, str] = {}
     error: str = ""
 
 
+class HostPriority(msgspec.Struct, rename="pascal", gc=False):
+    host: str
+    score: Annotated[int, Meta(ge=0, le=10)]
+
+
 class BindAnswer(msgspec.Struct, rename="pascal", gc=False):
     error: str = ""
+
+
+class Wrong(msgspec.Struct, gc=False):
+    """What went wrong, in one line."""
+
+    error: str
 
 
 ARGS = msgspec.json.Decoder(ExtenderArgs)
@@ -113,4 +131,4 @@ def answer_for(args: ExtenderArgs, names: list[str]) -> FilterAnswer:
     wanted = set(names)
     items = (args.nodes.items if args.nodes else None) or []
     kept = [item for item in items if str(NODE_ITEM.decode(item).metadata.get("name", "")) in wanted]
-    return FilterAnswer(nodes={"items": kept})
+    return FilterAnswer(nodes=Nodes(kept))

@@ -52,7 +52,7 @@ NODE = np.dtype(
 )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Datacenter:
     """Nodes as read-only columns. The order of the nodes is the node order of a run: ties go to the first."""
 
@@ -78,17 +78,21 @@ class Datacenter:
         name: str = "datacenter",
     ) -> Datacenter:
         """Build from plain sequences; `model` and `cpu_model` are texts, `""` for no GPU and for the default CPU."""
-        counts = np.asarray(gpus, dtype=np.int64)
         if len(names) == 0:
             raise UserError(f"{name}: no nodes, expected at least one")
+        given = {"cpu_milli": cpu_milli, "memory_mib": memory_mib, "gpus": gpus}
+        cpu, memory, counts = (_amounts(f"{name}: {column}", values, len(names)) for column, values in given.items())
+        for column, texts in (("model", model), ("cpu_model", model if cpu_model is None else cpu_model)):
+            if len(texts) != len(names):
+                raise UserError(
+                    f"{name}: {column} has {len(texts)} values, expected one for each of {len(names)} nodes"
+                )
         if counts.max() > MAX_GPUS:
             raise UserError(f"{name}: a node has {counts.max()} GPUs, expected at most {MAX_GPUS}")
         # A node without GPUs has no model, whatever its file says.
         texts = ["" if count == 0 else text for text, count in zip(model, counts.tolist(), strict=True)]
         models, model_index = _indexed(texts)
         cpu_models, cpu_index = _indexed(list(cpu_model) if cpu_model is not None else [""] * len(names))
-        columns = (np.asarray(cpu_milli, np.int64), np.asarray(memory_mib, np.int64), counts, model_index, cpu_index)
-        cpu, memory, counts, model_index, cpu_index = columns
         return cls(tuple(names), cpu, memory, counts, model_index, models, cpu_index, cpu_models, name)
 
     def __post_init__(self) -> None:
@@ -97,6 +101,12 @@ class Datacenter:
 
     def __len__(self) -> int:
         return len(self.names)
+
+    def __repr__(self) -> str:
+        by_model = np.bincount(self.model, weights=self.gpus, minlength=len(self.models))
+        counts = [f"{count:,.0f} {model}" for model, count in zip(self.models, by_model, strict=True) if count > 0]
+        models = f" ({', '.join(counts)})" if counts else ""
+        return f"Datacenter {self.name!r}: {len(self):,} nodes, {int(self.gpus.sum()):,} GPUs{models}"
 
     @property
     def gpu_milli(self) -> int:
@@ -153,6 +163,18 @@ class Datacenter:
         nodes["socket_idle_mw"] = np.array([round(cpu.idle_w * 1000) for cpu in cpus])[self.cpu_model]
         nodes["socket_max_mw"] = np.array([round(cpu.max_w * 1000) for cpu in cpus])[self.cpu_model]
         return nodes.view(np.recarray)
+
+
+def _amounts(where: str, values: ArrayLike, count: int) -> NDArray[np.int64]:
+    """A column of its own: whole numbers from 0, as many as there are nodes."""
+    found = np.asarray(values)
+    if found.shape != (count,):
+        raise UserError(f"{where} has {found.size} values, expected one for each of {count} nodes")
+    with np.errstate(invalid="ignore"):  # NaN is no whole number, and is refused below
+        whole = found.astype(np.int64) if found.dtype.kind in "iuf" else np.full(count, -1)
+    if not ((whole == found) & (whole >= 0)).all():
+        raise UserError(f"{where}: expected whole numbers from 0")
+    return whole
 
 
 def _indexed(texts: list[str]) -> tuple[tuple[str, ...], NDArray[np.int64]]:

@@ -54,7 +54,15 @@ def check_class(task: TaskClass) -> None:
         )
 
 
-@dataclass(frozen=True)
+def check_types(task: object) -> None:
+    """Amounts are whole numbers: records of integers would cut 0.5 to 0 without a word."""
+    if not isinstance(task, TaskClass):
+        raise UserError(f"{task!r}: expected a TaskClass")
+    if not all(isinstance(amount, int | np.integer) for amount in task[:4]):
+        raise UserError(f"{task}: expected whole numbers: milli-vCPU, MiB, GPUs and milli-GPU")
+
+
+@dataclass(frozen=True, repr=False)
 class Workload:
     """Tasks in order of arrival: `sequence[i]` is the class of the i-th task. Read-only."""
 
@@ -67,12 +75,18 @@ class Workload:
     def of(cls, tasks: Iterable[TaskClass], names: Sequence[str] | None = None, name: str = "workload") -> Workload:
         places: dict[TaskClass, int] = {}
         sequence = np.array([places.setdefault(task, len(places)) for task in tasks], dtype=np.int32)
+        for task in places:
+            check_types(task)
+        if names is not None and len(names) != len(sequence):
+            raise UserError(f"{name}: {len(names)} names, expected one for each of {len(sequence)} tasks")
         return cls(tuple(places), sequence, tuple(names) if names is not None else None, name)
 
     @classmethod
     def from_counts(cls, counts: Iterable[tuple[TaskClass, int]], name: str = "workload") -> Workload:
         """A trace given as classes with their counts; the order of arrival is that of the classes."""
         pairs = list(counts)
+        for task, _ in pairs:
+            check_types(task)
         sequence = np.repeat(np.arange(len(pairs), dtype=np.int32), [count for _, count in pairs])
         return cls(tuple(task for task, _ in pairs), sequence, None, name)
 
@@ -82,6 +96,10 @@ class Workload:
 
     def __len__(self) -> int:
         return len(self.sequence)
+
+    def __repr__(self) -> str:
+        gpus = self.gpu_request_milli().sum() / GPU_MILLI
+        return f"Workload {self.name!r}: {len(self):,} tasks of {len(self.classes):,} classes, {gpus:,.1f} GPUs in all"
 
     def with_sequence(self, sequence: NDArray[np.int32]) -> Workload:
         """The same classes in another order of arrival (task names are dropped: tasks may repeat)."""

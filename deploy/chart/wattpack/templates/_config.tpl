@@ -8,7 +8,6 @@ dialect = {{ toJson $config.dialect }}
 mode = {{ toJson .Values.mode }}
 node_order = {{ toJson $config.node_order }}
 seed = {{ int64 $config.seed }}
-scheduler_name = {{ toJson .Values.schedulerName }}
 events = {{ if include "wattpack.isShadow" . }}"none"{{ else }}{{ toJson $config.events }}{{ end }}
 gpu_memory_mib = {{ int64 $config.gpu_memory_mib }}
 gpu_model_label = {{ toJson $config.gpu_model_label }}

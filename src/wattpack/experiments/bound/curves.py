@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,11 +13,12 @@ from numpy.typing import NDArray
 from wattpack.datasets.inflation import run_workload, seeded
 from wattpack.errors import UserError
 from wattpack.experiments.bound.lp import MOST_SIZES, ConfigurationLp
+from wattpack.experiments.checked_json import read_checked, write_checked
 from wattpack.experiments.curves import COLUMNS, LOADS, STEP, Curves
 from wattpack.experiments.folder import ResultsFolder
 from wattpack.experiments.scenario import Scenario, datacenter_digest, labels, trace_digest
 from wattpack.experiments.summary import BASELINE, Results
-from wattpack.files import make_folder, write_text
+from wattpack.files import make_folder
 from wattpack.model.nodes import Datacenter
 from wattpack.model.power import PAPER, PowerProfile
 from wattpack.model.tasks import Workload
@@ -121,8 +122,10 @@ def with_bound(
     """
     extended = dict(results)
     for name, trace in traces.items():
-        if any(label == name for label, _ in results):
-            extended[name, BOUND] = _kept(name, datacenter, trace, loads, folder, profile)
+        beside = next((curves for (label, _), curves in results.items() if label == name), None)
+        if beside is not None:
+            bound = _kept(name, datacenter, trace, loads, folder, profile)
+            extended[name, BOUND] = replace(bound, datacenter=beside.datacenter, profile=beside.profile)
     return extended
 
 
@@ -141,16 +144,17 @@ def _kept(
     if rows is None:
         rows = _points(datacenter, trace, loads, profile)
         make_folder(folder)
-        write_text(file, json.dumps({"trace": name, "columns": KEPT, "rows": rows}, indent=1) + "\n")
+        write_checked(file, {"trace": name, "columns": KEPT, "rows": rows})
     return _curves(name, rows)
 
 
 def _read(file: Path) -> list[list[float]] | None:
     """The rows of a kept bound; None where it is not there or not whole: it is then made again."""
+    found = read_checked(file)
     try:
-        rows = json.loads(file.read_text(encoding="utf-8"))["rows"]
+        rows = found["rows"] if found is not None else []
         whole = len(rows) > 0 and all(len(row) == len(KEPT) and all(map(np.isfinite, row)) for row in rows)
-    except (OSError, ValueError, KeyError, TypeError):
+    except (KeyError, TypeError):
         return None
     return rows if whole else None
 

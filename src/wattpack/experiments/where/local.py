@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-import shutil
 import signal
 import sys
 import tempfile
@@ -22,9 +21,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from wattpack.errors import RunError
 from wattpack.experiments.scenario import Inputs, Scenario
 from wattpack.experiments.where.place import WorkerLostError
 from wattpack.experiments.where.worker import Setup, run_file, run_into_folder, take
+from wattpack.files import temporary_path, why
 
 AHEAD = 2  # runs submitted beyond the workers, so that none waits for the one who stores results
 
@@ -49,7 +50,8 @@ class Threads:
         return ticket.result()
 
     def close(self) -> None:
-        self._pool.shutdown(cancel_futures=True)
+        """A run that is still on is not waited for: a kernel cannot be stopped, and one with MILPs takes a minute."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
 
 
 class Processes:
@@ -65,7 +67,11 @@ class Processes:
     def __init__(self, setup: Setup, workers: int) -> None:
         self._setup, self._workers = setup, workers
         self._pool: ProcessPoolExecutor | None = None
-        self._files = Path(tempfile.mkdtemp(prefix="wattpack-"))
+        try:
+            self._temporary = temporary_path(Path(tempfile.mkdtemp(prefix="wattpack-")))  # for us alone: mode 0700
+        except OSError as fault:
+            raise RunError(f"no temporary folder for results on their way ({why(fault)}); $TMPDIR names one") from None
+        self._files = self._temporary.__enter__()
 
     def window(self) -> int:
         return self._workers + AHEAD
@@ -81,7 +87,7 @@ class Processes:
         if self._pool is None:
             spawn = multiprocessing.get_context("spawn")  # a fork would copy the threads' locks as they stand
             self._pool = ProcessPoolExecutor(self._workers, spawn, _start_worker, (self._setup,))
-        with _main_hidden():  # this may start a process
+        with _main_hidden(), _ctrl_c_held_back():  # this may start processes
             return self._pool.submit(run_into_folder, self._setup.token, scenario, str(self._files))
 
     def wait(self, tickets: Collection[Any]) -> Iterable[Any]:
@@ -98,7 +104,7 @@ class Processes:
 
     def close(self) -> None:
         self._end_pool()
-        shutil.rmtree(self._files, ignore_errors=True)
+        self._temporary.__exit__(None, None, None)
 
     def _end_pool(self) -> None:
         """Runs that are still on are not waited for: they can take minutes on a large datacenter."""
@@ -122,6 +128,27 @@ def _start_worker(setup: Setup) -> None:
 
         threading.Thread(target=follow, daemon=True).start()
     take(setup)
+
+
+@contextmanager
+def _ctrl_c_held_back() -> Iterator[None]:
+    """Act on Ctrl-C afterwards: a pool that is half started cannot be closed.
+
+    New processes inherit that it is blocked: one that is hit while it starts up would print a traceback.
+    """
+    if not hasattr(signal, "pthread_sigmask") or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    came: list[int] = []
+    handler = signal.signal(signal.SIGINT, lambda number, _: came.append(number))  # other threads let it through
+    blocked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+        signal.signal(signal.SIGINT, signal.default_int_handler if handler is None else handler)
+    if came:
+        raise KeyboardInterrupt
 
 
 @contextmanager

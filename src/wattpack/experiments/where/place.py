@@ -11,6 +11,8 @@ from wattpack.experiments.scenario import Scenario
 
 MOST_LOSSES = 3  # after so many workers lost under it, a run is taken for the cause
 
+places_open = 0  # those that must be closed before the process may end
+
 
 class WorkerLostError(Exception):
     """The worker of a run is gone (killed, out of memory, its machine off): the run itself did not fail."""
@@ -51,6 +53,8 @@ def stream(place: Place, scenarios: Iterable[Scenario]) -> Generator[tuple[Scena
     losses: Counter[Scenario] = Counter()
     running: dict[Any, Scenario] = {}
     alone = False  # whether what runs is a suspect
+    global places_open
+    places_open += 1
     try:
         while True:
             if not running:
@@ -79,6 +83,7 @@ def stream(place: Place, scenarios: Iterable[Scenario]) -> Generator[tuple[Scena
                     yield scenario, fault
     finally:
         place.close()
+        places_open -= 1
 
 
 def _next(again: deque[Scenario], waiting: Iterator[Scenario]) -> Scenario | None:

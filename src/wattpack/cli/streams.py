@@ -1,0 +1,87 @@
+"""Standard output and stderr that may end before we do: `| head -1`, a full disk, `>&-`."""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, TextIO
+
+
+class OutputEndedError(Exception):
+    """Standard output takes no more. No OSError: nobody else's handler shall take it for a fault of a file."""
+
+    def __init__(self, fault: OSError) -> None:
+        said = f"cannot write to standard output ({fault.strerror or type(fault).__name__})"
+        super().__init__(said)
+        self.message = "" if fault.errno == errno.EPIPE else said  # quiet where its reader has seen enough
+
+
+class _Stdout(io.FileIO):
+    """Raises once when its end comes, then swallows what is left in buffers: Python flushes them as it ends."""
+
+    ended = False
+
+    def write(self, data: Any) -> int:
+        if self.ended:
+            return len(data)
+        try:
+            return super().write(data)
+        except OSError as fault:
+            self.ended = True
+            raise OutputEndedError(fault) from None
+
+
+class _Stderr(io.FileIO):
+    """A message that cannot be said is no reason to stop a run."""
+
+    def write(self, data: Any) -> int:
+        try:
+            return super().write(data)
+        except OSError:
+            return len(data)
+
+
+@contextmanager
+def standard_streams() -> Iterator[None]:
+    """Within, `print` to stdout raises OutputEndedError where it fails, and to stderr never fails.
+
+    Streams that someone else has put in place (a test, a notebook) are left alone.
+    """
+    _fill_closed()
+    before = sys.stdout, sys.stderr
+    if sys.stdout is None or sys.stdout is sys.__stdout__:
+        sys.stdout = _over(sys.stdout, _Stdout, 1)
+    if sys.stderr is None or sys.stderr is sys.__stderr__:
+        sys.stderr = _over(sys.stderr, _Stderr, 2)
+    try:
+        yield
+    finally:
+        for stream in (sys.stdout, sys.stderr):
+            stream.flush()
+        sys.stdout, sys.stderr = before
+
+
+def _fill_closed() -> None:
+    """A descriptor that was closed (`>&-`) would be given to the next file opened, which prints would then go into."""
+    for descriptor in (0, 1, 2):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest free number
+
+
+def _over(stream: TextIO | None, kind: type[io.FileIO], descriptor: int) -> TextIO:
+    """The stream again, over a descriptor of our kind, with its encoding and buffering."""
+    raw = kind(descriptor, "wb", closefd=False)
+    if not isinstance(stream, io.TextIOWrapper):  # None: it was closed when we started
+        return io.TextIOWrapper(io.BufferedWriter(raw), encoding="utf-8", errors="replace")
+    stream.flush()
+    if stream.write_through:  # PYTHONUNBUFFERED
+        return io.TextIOWrapper(raw, stream.encoding, stream.errors, write_through=True)
+    return io.TextIOWrapper(
+        io.BufferedWriter(raw), stream.encoding, stream.errors, line_buffering=stream.line_buffering
+    )

@@ -1,0 +1,32 @@
+"""How results were made, for the last section of a report; and what became of the runs, in words."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from wattpack.experiments.provenance import machine, versions
+from wattpack.experiments.runner import Outcome
+from wattpack.report import Results
+
+
+def made_with(command: str, outcome: Outcome, results: Results, on: str) -> dict[str, Any]:
+    seeds = sorted({seed for curves in results.values() for seed in curves.seeds if seed >= 0})
+    return {
+        "command": command,
+        "made": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        "runs": f"{told(outcome)} ({on})",
+        "seeds": seeds,
+        **{f"version of {name}": text for name, text in versions().items()},
+        **machine(),
+    }
+
+
+def told(outcome: Outcome) -> str:
+    """What became of the runs, in a line."""
+    parts = [f"{outcome.done} runs done in {outcome.seconds:.1f} s"]
+    if outcome.skipped:
+        parts.append(f"{outcome.skipped} were there")
+    if outcome.failed:
+        parts.append(f"{len(outcome.failed)} failed")
+    return ", ".join(parts)
