@@ -28,6 +28,12 @@ FOUND = {
         ("bound", "--datacenter", "nodes.csv", "--trace", "\udcff.csv", "--loads", "0.5", "--out", "out.csv"),
         {"nodes.csv": NODES, "\udcff.csv": TASKS},
     ),
+    "a name that stdout cannot encode": Case(
+        ("explain", "nodes.csv", "tasks.csv", "--policy", "fgd", "--task", "t0"),
+        {"nodes.csv": NODES.replace(b"n0", b"n\xc3\xbc"), "tasks.csv": TASKS},
+        environment={"PYTHONIOENCODING": "ascii"},
+    ),
+    "an output whose name is no UTF-8": Case(("derive", "tasks.csv", "--out", "\udcff.csv"), FILES),
     "a file name of two lines": Case(("run", "a\nb.toml"), FILES),
 }
 
