@@ -88,7 +88,7 @@ import wattpack.experiments.where.place as place
 from wattpack.cli import interrupt
 interrupt.GRACE_S = {grace_s}
 place.places_open = 1
-for said in ("ready", "first"):
+for said in ("ready", "first", "second"):  # never through: what ends it is the watching thread
     try:
         print(said, flush=True)
         time.sleep(3600)

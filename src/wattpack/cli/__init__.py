@@ -60,6 +60,7 @@ def print_help() -> None:
 
 def main(arguments: list[str] | None = None) -> None:
     """Run a command. Exit codes: 0 done, 1 a run failed or stdout ended, 2 the input is wrong, 130 Ctrl-C."""
+    _fill_closed()
     if arguments is None:  # this is the program, not a call of it
         _end_at_ctrl_c()
     from wattpack.cli.streams import OutputEndedError, standard_streams
@@ -78,6 +79,15 @@ def main(arguments: list[str] | None = None) -> None:
             print(f"wattpack: {message}", file=sys.stderr)
     if code != 0:
         sys.exit(code)
+
+
+def _fill_closed() -> None:
+    """A descriptor that was closed (`>&-`) would be given to the next file opened, which prints would then go into."""
+    for descriptor in (0, 1, 2):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest free number
 
 
 def _end_at_ctrl_c() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import io
-import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -51,7 +50,6 @@ def standard_streams() -> Iterator[None]:
 
     Streams that someone else has put in place (a test, a notebook) are left alone.
     """
-    _fill_closed()
     before = sys.stdout, sys.stderr
     if sys.stdout is None or sys.stdout is sys.__stdout__:
         sys.stdout = _over(sys.stdout, _Stdout, 1)
@@ -63,15 +61,6 @@ def standard_streams() -> Iterator[None]:
         for stream in (sys.stdout, sys.stderr):
             stream.flush()
         sys.stdout, sys.stderr = before
-
-
-def _fill_closed() -> None:
-    """A descriptor that was closed (`>&-`) would be given to the next file opened, which prints would then go into."""
-    for descriptor in (0, 1, 2):
-        try:
-            os.fstat(descriptor)
-        except OSError:
-            os.open(os.devnull, os.O_RDWR)  # takes the lowest free number
 
 
 def _over(stream: TextIO | None, kind: type[io.FileIO], descriptor: int) -> TextIO:
