@@ -30,6 +30,7 @@ class Case:
     files: Mapping[str, Entry] = field(default_factory=dict)
     outputs: tuple[str, ...] = ()  # existing entries, and folders with all below them, that the command may write
     environment: Mapping[str, str] = field(default_factory=dict)
+    full: bool = False  # stdout is a disk that is full
 
 
 def lay_out(case: Case, folder: Path) -> None:

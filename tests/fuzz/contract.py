@@ -21,12 +21,13 @@ NOTES = tuple(
         r"\d+ runs done in [0-9.]+ s(, \d+ were there)?(, \d+ failed)?",
         r"failed: .*",  # a run that failed, before the error
         r"(left out: |pod ).*",  # nodes and pods of a cluster that cannot be read
-        r"wattpack: .*(damaged|without a checksum), run again",  # a run file
+        r"wattpack: .*, (run|made|compiled) again",  # a damaged file of ours
+        r"wattpack: .*; defrag and replay --placements refuse these files",  # `import` could not count some GPUs
         r"\d{4}-\d\d-\d\d [0-9:,]+ (INFO|WARNING|ERROR) .*",  # the log of `serve`
     )
 )
 # As an output: the data go to stdout, and what is printed for people to stderr.
-STANDARD_OUTPUT = ("-", "/dev/stdout")
+STANDARD_OUTPUT = re.compile(r"(--[a-z-]+=)?(-|/dev/stdout)")
 WORK = "work"  # the folder of the case, below the one that is looked at
 
 
@@ -48,7 +49,7 @@ def broken_promises(case: Case, result: Result) -> list[str]:
         found.append("a traceback")
     lines = [line for line in result.err.split("\n") if line and not any(note.fullmatch(line) for note in NOTES)]
     errors = [line for line in lines if line.startswith(ERROR)]
-    if len(errors) < len(lines) and not any(word in STANDARD_OUTPUT for word in case.words):
+    if len(errors) < len(lines) and not any(STANDARD_OUTPUT.fullmatch(word) for word in case.words):
         found.append("a line on stderr that is neither an error nor a known note")
     if len(errors) > 1:
         found.append(f"{len(errors)} lines of error, expected one")
@@ -81,6 +82,7 @@ def is_input(case: Case, name: str) -> bool:
 def told(case: Case, result: Result, found: list[str]) -> str:
     """A failure for a person: what is wrong, the command, its files, what it said."""
     lines = ["; ".join(found), f"words       {list(case.words)}", f"environment {dict(case.environment)}"]
+    lines += ["stdout is full"] if case.full else []
     lines += [f"file        {name}: {shown(entry)}" for name, entry in case.files.items()]
     lines += [f"exit code   {result.code}", f"stderr      {result.err[-3000:]}", f"stdout      {result.out[-300:]}"]
     return "\n".join(lines)

@@ -83,7 +83,7 @@ PLACES = (
         "file",
         "folder",
     ),
-    *("missing/out", "missing/deep/out", "-", *NAMES),
+    *("missing/out", "missing/deep/out", "-", "/dev/null", "/dev/stdout", "/dev/full", *NAMES),
 )
 
 
@@ -164,4 +164,5 @@ def finished(draw: Any, building: Building, words: list[str]) -> Case:
     """The case, with faults of the command line and an environment."""
     line = draw(spoilt_words(words)) if building.faults else words
     environment = draw(st.sampled_from(ENVIRONMENTS))
-    return Case(without_nul(line), dict(building.files), tuple(building.outputs), environment)
+    full = building.faults and draw(st.integers(0, 15)) == 0
+    return Case(without_nul(line), dict(building.files), tuple(building.outputs), environment, full)

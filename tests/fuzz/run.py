@@ -54,6 +54,7 @@ class Runner:
         lay_out(case, folder)
         before = tree(top / "top")
         code, timed_out = (self._start if in_own_process else self._ask)(case, folder, top)
+        (top / "stdout").touch()
         read = [(top / name).read_text(encoding="utf-8", errors="surrogateescape") for name in ("stdout", "stderr")]
         result = Result(code, read[0], read[1], before, tree(top / "top"), timed_out)
         shutil.rmtree(top)
@@ -62,7 +63,7 @@ class Runner:
     def _start(self, case: Case, folder: Path, top: Path) -> tuple[int, bool]:
         command = [sys.executable, "-m", "wattpack", *case.words]
         environment = self.environment | case.environment
-        with (top / "stdout").open("wb") as out, (top / "stderr").open("wb") as err:
+        with stdout_of(case, top).open("wb") as out, (top / "stderr").open("wb") as err:
             try:
                 ended = subprocess.run(
                     command,
@@ -86,7 +87,7 @@ class Runner:
         assert worker.stdin is not None
         assert worker.stdout is not None
         request = {"words": case.words, "folder": str(folder), "environment": dict(case.environment)}
-        request |= {"stdout": str(top / "stdout"), "stderr": str(top / "stderr")}
+        request |= {"stdout": str(stdout_of(case, top)), "stderr": str(top / "stderr")}
         worker.stdin.write(json.dumps(request).encode() + b"\n")
         worker.stdin.flush()
         ready, _, _ = select.select([worker.stdout], [], [], LIMIT_S)
@@ -105,3 +106,7 @@ class Runner:
         if self.worker is not None:
             self.worker.communicate()
             self.worker = None
+
+
+def stdout_of(case: Case, top: Path) -> Path:
+    return Path("/dev/full") if case.full else top / "stdout"

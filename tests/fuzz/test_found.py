@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from fuzz.case import Case
+from fuzz import results
+from fuzz.case import Case, Folder
 from fuzz.contract import check
 from fuzz.run import Runner
 
@@ -34,6 +35,11 @@ FOUND = {
         environment={"PYTHONIOENCODING": "ascii"},
     ),
     "an output whose name is no UTF-8": Case(("derive", "tasks.csv", "--out", "\udcff.csv"), FILES),
+    "a folder in the place of a run file": Case(
+        results.WORDS,
+        {**results.INPUTS, "results/runs/x.parquet": Folder(), "results/experiment.json": b"{}"},
+        outputs=("results",),
+    ),
     "a file name of two lines": Case(("run", "a\nb.toml"), FILES),
 }
 

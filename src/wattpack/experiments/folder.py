@@ -46,6 +46,8 @@ class ResultsFolder:
             raise UserError(f"{str(path)!r}: not UTF-8, expected a folder whose name DuckDB can read")
         make_folder(self.path)
         self.runs = make_folder(self.path / "runs")
+        for file in self.runs.glob("*.parquet/"):
+            raise UserError(f"{file}: a folder, expected a run file or nothing of this name")
         self._stored: list[Path] = []  # not yet known to be on the disk
 
     def run_file(self, scenario: Scenario) -> Path:
