@@ -16,7 +16,7 @@ from fuzz.run import Runner
 def runner() -> Iterator[Runner]:
     found = Runner()
     try:
-        # First: were a device replaced by a file, the cases with outputs like /dev/null would harm this machine (as root).
+        # First: were a device replaced by a file, cases with outputs like /dev/null would harm this machine (as root).
         assert_devices_stay(found)
         yield found
     finally:
