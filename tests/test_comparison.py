@@ -222,7 +222,13 @@ def test_a_comparison_without_results_says_so_instead_of_an_empty_report(tmp_pat
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ({"datacenter": None}, "datacenter: None, expected a Datacenter, a built-in name or the path of a CSV file"),
+        (
+            {"datacenter": None},
+            "datacenter: None, expected a Datacenter (load_datacenter makes one of columns), a built-in",
+        ),
+        ({"datacenter": {"sn": ["a"]}}, "datacenter: of type dict, expected a Datacenter (load_datacenter makes one"),
+        ({"traces": pandas.DataFrame({"name": ["a"]})}, "trace: of type DataFrame, expected a Workload (load_trace"),
+        ({"on": 5}, "on: 5, expected a text such as 'local'"),
         ({"datacenter": 5}, "datacenter: of type int, expected a Datacenter"),
         ({"datacenter": []}, "datacenter: an empty list, expected at least one"),
         ({"datacenter": "nowhere"}, "'nowhere': no datacenter of this name and no such file; known: alibaba2023"),

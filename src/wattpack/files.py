@@ -104,8 +104,9 @@ def write_whole(path: Path, write: Callable[[Path], object], durable: bool = Tru
         else:
             _replace(Path(os.path.realpath(path)), write, durable)
     except OSError as fault:
-        kind = RunError if fault.errno in NOT_THE_USERS else UserError
-        raise kind(f"{path}: cannot be written ({why(fault)}), expected a writable path") from None
+        if fault.errno in NOT_THE_USERS:
+            raise RunError(f"{path}: cannot be written ({why(fault)})") from None
+        raise UserError(f"{path}: cannot be written ({why(fault)}), expected a writable path") from None
 
 
 def write_text(path: Path, text: str) -> None:
@@ -140,7 +141,7 @@ def _replace(target: Path, write: Callable[[Path], object], durable: bool) -> No
 
 def _write_to_stdout(write: Callable[[Path], object]) -> None:
     if sys.stdout is None:
-        raise OSError(errno.EBADF, "it is closed")
+        raise OSError(errno.EBADF, "standard output is closed")
     sys.stdout.flush()
     with _made_aside(write) as made:
         shutil.copyfileobj(made, sys.stdout.buffer)

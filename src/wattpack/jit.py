@@ -6,6 +6,7 @@ coverage see them.
 
 from __future__ import annotations
 
+import builtins
 import contextlib
 import hashlib
 import os
@@ -15,6 +16,7 @@ import zlib
 from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
+from types import CellType, CodeType, FunctionType, ModuleType
 from typing import Any, TypeVar, cast
 
 import numba
@@ -183,8 +185,16 @@ def _compiled(function: F, **options: bool) -> F:
     made = numba.njit(nogil=True, error_model="numpy", _nrt=False, **options)(function)
     # Functions typed in by the user (REPL, `python -c`) have no file to cache beside.
     if COMPILED and CACHE_FOLDER is not None and Path(function.__code__.co_filename).is_file():
-        with contextlib.suppress(RuntimeError):  # the folder was taken away since
-            made._cache = _KernelCache(function)
+        # A compiled kernel imports its module by name when it is loaded again, but numba keeps one entry a file: the
+        # same file as `busiest`, as a plugin and as `__main__` would load what another name has left.
+        module = function.__module__ or "typed_in"
+        ours = module == "wattpack" or module.startswith("wattpack.")
+        numba.config.CACHE_DIR = str(CACHE_FOLDER if ours else CACHE_FOLDER / module)
+        try:
+            with contextlib.suppress(RuntimeError):  # the folder was taken away since
+                made._cache = _KernelCache(function)
+        finally:
+            numba.config.CACHE_DIR = str(CACHE_FOLDER)
     return cast(F, made)
 
 
@@ -206,6 +216,53 @@ def inner(function: F) -> F:
 def inner_kernel(function: F) -> F:
     """An inner step that Python may call too."""
     return _compiled(function, forceinline=True)
+
+
+def is_kernel(function: Any) -> bool:
+    """Whether the function is compiled; without the compiler every function passes."""
+    return callable(function) and (hasattr(function, "py_func") or not COMPILED)
+
+
+def interpreted(function: Any) -> tuple[Any, list[Any]]:
+    """A kernel as plain Python, with every kernel that it calls, and the functions as they were written.
+
+    numpy then checks every index, which compiled kernels do not.
+    """
+    done: dict[Any, Any] = {}
+    return _plain(function, done), list(done)
+
+
+def _plain(value: Any, done: dict[Any, Any]) -> Any:
+    if isinstance(value, ModuleType):
+        return _PlainModule(value, done)
+    function = getattr(value, "py_func", value)
+    if not isinstance(function, FunctionType) or (function is value and COMPILED and done):
+        return value
+    if function not in done:
+        scope: dict[str, Any] = {"__builtins__": builtins, "__name__": function.__module__}
+        cells = tuple(CellType(_plain(cell.cell_contents, done)) for cell in function.__closure__ or ())
+        copy = FunctionType(function.__code__, scope, function.__name__, function.__defaults__, cells)
+        done[function] = copy  # before what it names: it may call itself
+        for name in _names(function.__code__) & function.__globals__.keys():
+            scope[name] = _plain(function.__globals__[name], done)
+    return done[function]
+
+
+def _names(code: CodeType) -> set[str]:
+    """Global names of a function, those in its comprehensions included."""
+    inside = (_names(constant) for constant in code.co_consts if isinstance(constant, CodeType))
+    return set(code.co_names).union(*inside)
+
+
+class _PlainModule:
+    """A module whose kernels are plain Python."""
+
+    def __init__(self, module: ModuleType, done: dict[Any, Any]) -> None:
+        self._module, self._done = module, done
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(self._module, name)
+        return _plain(value, self._done) if hasattr(value, "py_func") else value
 
 
 def addresses(functions: Sequence[Callable[..., Any]], result: type | None, example: tuple[Any, ...]) -> Any:

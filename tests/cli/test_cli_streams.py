@@ -98,6 +98,17 @@ def test_closed_streams_cost_no_file_and_no_failure(inputs: Path, closed: str) -
     assert {path.name for path in inputs.iterdir()} == {"nodes.csv", "tasks.csv", "d.csv"}
 
 
+def test_data_for_a_standard_output_that_is_closed_is_a_failure(inputs: Path) -> None:
+    done = shell(f"{REPLAY} --decisions - >&-", inputs)
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-1].startswith("wattpack: -: cannot be written (standard output is closed)")
+
+
+def test_tables_for_a_standard_output_that_is_closed_are_no_failure(inputs: Path) -> None:
+    done = shell(f"{WATTPACK} explain nodes.csv tasks.csv --policy fgd --task eight >&-", inputs)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_what_is_wrong_with_the_input_is_the_exit_code_also_where_nobody_reads(inputs: Path) -> None:
     done = shell(f"{REPLAY}x 2>&1 | true", inputs)
     assert done.returncode == 2

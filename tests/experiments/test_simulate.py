@@ -61,7 +61,10 @@ def test_datacenter_and_workload_go_by_name_or_path_too(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ({"datacenter": None}, "datacenter: None, expected a Datacenter, a built-in name or the path of a CSV file"),
+        (
+            {"datacenter": None},
+            "datacenter: None, expected a Datacenter (load_datacenter makes one of columns), a buil",
+        ),
         ({"datacenter": "nowhere"}, "'nowhere': no datacenter of this name and no such file"),
         ({"workload": [1]}, "workload: of type list, expected a Workload"),
         ({"policy": None}, "policy: None, expected an expression such as 'fgd' or 'pwr:0.1+fgd:0.9'"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import io
+import math
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -11,11 +12,13 @@ import pytest
 from aiohttp import ClientSession
 from aiohttp.test_utils import TestServer
 
+import wattpack as wp
 from kube.api_in_memory import InMemory, started
 from wattpack.kube.app import new_app
 from wattpack.kube.config import Server
 from wattpack.kube.openapi import OPENAPI
 from wattpack.kube.service import Service
+from wattpack.policies import REGISTRY
 
 
 class Front:
@@ -169,3 +172,29 @@ def test_every_route_is_in_the_openapi_document_and_the_other_way_round() -> Non
         assert routes == {(method, path) for path, methods in OPENAPI["paths"].items() for method in methods}
 
     ask(test)
+
+
+@wp.kernel
+def no_number(node: Any, task: Any, world: Any, params: Any, memory: Any, terms: Any) -> int:
+    terms[0] = math.nan
+    return wp.ANY_GPU
+
+
+@pytest.mark.compiled
+def test_a_score_that_is_no_number_is_told_in_one_line_and_the_service_lives(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def test(front: Front) -> None:
+        for _ in range(2):
+            asked = {"Pod": front.client.pods["p"], "Nodes": None, "NodeNames": ["a", "b"]}
+            status, answer = await front.ask("POST", "/filter", asked)
+            assert status == 500
+            assert "policy nonumber: score of node a for task" in answer["error"]
+        assert await front.ask("GET", "/healthz") == (200, "ok\n")
+
+    wp.register(wp.Policy("nonumber", "x", no_number))
+    try:
+        ask(test, policy="nonumber")
+    finally:
+        del REGISTRY["nonumber"]
+    assert "Traceback" not in caplog.text

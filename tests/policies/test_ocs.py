@@ -18,7 +18,8 @@ from reference import Gpus, Node, TargetClass, Task
 from wattpack.cli import main
 from wattpack.engine.choose import choose, choose_priced
 from wattpack.errors import UserError
-from wattpack.experiments.check_policy import check_policy, small_datacenter, small_workload
+from wattpack.experiments.check_history import small_datacenter, small_workload
+from wattpack.experiments.check_policy import check_policy
 from wattpack.experiments.scenario import policy_digest
 from wattpack.experiments.simulate import simulate
 from wattpack.jit import kernel

@@ -31,6 +31,7 @@ COMMANDS = {
     ),
     "serve": ("wattpack.cli.serve:serve_command", "A scheduler extender for Kubernetes: the same decisions, live."),
     "fit": ("wattpack.cli.fit:fit_command", "Will this pod fit a live cluster, where, and what does it cost?"),
+    "new-policy": ("wattpack.cli.new_policy:new_policy_command", "A policy of your own to start from, with a test."),
     "policies": ("wattpack.cli.policies:policies_command", "The policies, one line each."),
 }
 
@@ -63,12 +64,12 @@ def main(arguments: list[str] | None = None) -> None:
     _fill_closed()
     if arguments is None:  # this is the program, not a call of it
         _end_at_ctrl_c()
-    from wattpack.cli.streams import OutputEndedError, standard_streams
+    from wattpack.cli.streams import OutputEndedError, flush, standard_streams
 
     with standard_streams():
         code, message = _run(sys.argv[1:] if arguments is None else arguments)
         try:
-            sys.stdout.flush()
+            flush()
         except OutputEndedError as fault:
             code, message = code or 1, message or fault.message
         if code == INTERRUPTED and arguments is None:

@@ -11,6 +11,7 @@ from cyclopts import Parameter
 
 from wattpack.cli.made import made_with, raise_if_failed
 from wattpack.cli.outputs import EXPERIMENT, check_folder
+from wattpack.cli.plugins import load_plugins
 from wattpack.cli.progress import progress_bar
 from wattpack.cli.steady import show_steady
 from wattpack.comparison import Comparison, compare
@@ -44,6 +45,7 @@ def compare_command(
     on: str = "local",
     workers: int | None = None,
     plugin: list[Path] | None = None,
+    no_check: bool = False,
 ) -> None:
     """Run policies on traces with several seeds; print and write savings against FGD and GRAR over load.
 
@@ -84,7 +86,10 @@ def compare_command(
         Runs at once; default: all cores.
     plugin
         Python file that registers policies of your own; may be given again.
+    no_check
+        Run plugins without checking their policies first (about a second each).
     """
+    load_plugins(plugin or [], not no_check)
     loads = parse_loads(steady) if steady is not None else ()
     moving = parse_moving(defrag_every, defrag_moves, defrag_pause_seconds, bool(loads))
     window = new_batch(batch, batch_seconds, batch_milp_seconds)

@@ -36,6 +36,7 @@ def explain_command(
     top: int = 20,
     seed: int = 0,
     plugin: list[Path] | None = None,
+    no_check: bool = False,
 ) -> None:
     """Place the tasks that come before TASK, then show how the policy sees every node for it.
 
@@ -61,13 +62,15 @@ def explain_command(
         For policy random only.
     plugin
         Python file that registers policies of your own; may be given again.
+    no_check
+        Run plugins without checking their policies first (about a second each).
     """
     if live is not None:
         explain_live(live, server)
         return
     if nodes is None or tasks is None or policy is None or task is None:
         raise UserError("explain: expected --nodes, --tasks, --policy and --task, or --live NAMESPACE/POD")
-    load_plugins(plugin or [])
+    load_plugins(plugin or [], not no_check)
     mix = parse(policy)
     if top < 0:
         raise UserError(f"--top {top}, expected 0 (all) or more")
@@ -78,7 +81,7 @@ def explain_command(
     say_if_compiling()
     luck = draw_luck(workload, seeded(seed).policy)
     engine = Engine(datacenter, workload.classes, mix, Target.of(trace))
-    before = Workload(workload.classes, workload.sequence[:index], None, workload.name)
+    before = Workload(workload.classes, workload.sequence[:index], workload.task_names, workload.name)
     engine.run(before, luck[:index])
     k = int(workload.sequence[index])
     print_explanation(explain(engine, k, luck[index]), workload.classes[k], task, index, top)
@@ -106,10 +109,7 @@ def print_explanation(explanation: Explanation, task: TaskClass, name: str, inde
     console = Console()
     if not console.is_terminal:
         console = Console(width=200)
-    gpu = f"{task.num_gpu} GPU x {task.gpu_milli} milli" if task.num_gpu else "no GPU"
-    wants = f"{task.cpu_milli} milli-vCPU, {task.memory_mib} MiB, {gpu}"
-    wants += f", model {task.gpu_spec}" if task.gpu_spec else ""
-    console.print(Text(f"task {name} ({wants}), after {index} earlier tasks, policy {explanation.mix.expression}"))
+    console.print(Text(f"task {name} ({task.text}), after {index} earlier tasks, policy {explanation.mix.expression}"))
     fitting = [int(n) for n in explanation.order if explanation.verdict[n] == 0]
     refused = [int(n) for n in explanation.order if explanation.verdict[n] != 0]
     shown, hidden = (fitting, refused) if top == 0 else (fitting[:top], refused[:top])

@@ -77,9 +77,9 @@ def _check_plain(option: str, path: Path) -> None:
         with suppress(FileNotFoundError):
             target.stat()
         if target.is_dir():
-            raise UserError(f"{option} {path}: a folder, expected a file to write")
+            raise UserError(f"{option} {path}: cannot be written (it is a folder), expected a file")
         if not target.parent.is_dir():
-            raise UserError(f"{option} {path}: no folder {target.parent}, {PLAIN}")
+            raise UserError(f"{option} {path}: cannot be written (no folder {target.parent}), {PLAIN}")
         if not os.access(target.parent, os.W_OK | os.X_OK):
             raise UserError(f"{option} {path}: cannot be written ({target.parent} may not be written to), {PLAIN}")
         remove_leftovers(target.parent, ".wattpack-*.tmp")

@@ -53,6 +53,7 @@ def replay_command(
     batch_seconds: float | None = None,
     batch_milp_seconds: float = 0.0,
     plugin: list[Path] | None = None,
+    no_check: bool = False,
 ) -> None:
     """Place the tasks of a file in order on the nodes of a file, ties to the first node, and write every decision.
 
@@ -88,8 +89,10 @@ def replay_command(
         Place each window by a small MILP too, which may take at most so long; kept where it is better. 60 is plenty.
     plugin
         Python file that registers policies of your own; may be given again.
+    no_check
+        Run plugins without checking their policies first (about a second each).
     """
-    load_plugins(plugin or [])
+    load_plugins(plugin or [], not no_check)
     mix = parse(policy)
     if seed < 0:
         raise UserError(f"--seed {seed}, expected 0 or more")

@@ -27,6 +27,7 @@ def run_command(
     on: str = "local",
     workers: int | None = None,
     plugin: list[Path] | None = None,
+    no_check: bool = False,
 ) -> None:
     """Run every scenario of an experiment file; write summary.csv, report.html, experiment.json and one file a run.
 
@@ -45,9 +46,11 @@ def run_command(
         Runs at once; default: all cores. A cluster that is there has its own number.
     plugin
         Python file that registers policies of your own; may be given again. Workers import it too.
+    no_check
+        Run plugins without checking their policies first (about a second each).
     """
     plugins = plugin or []
-    load_plugins(plugins)
+    load_plugins(plugins, not no_check)
     loaded = load_experiment(experiment)
     check_folder(out, EXPERIMENT, (experiment, *plugins))
     say_if_compiling()

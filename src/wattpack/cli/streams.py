@@ -48,19 +48,25 @@ class _Stderr(io.FileIO):
 def standard_streams() -> Iterator[None]:
     """Within, `print` to stdout raises OutputEndedError where it fails, and to stderr never fails.
 
-    Streams that someone else has put in place (a test, a notebook) are left alone.
+    Streams that someone else has put in place (a test, a notebook) are left alone. A stdout that was closed stays None:
+    words are not printed, data for it are refused.
     """
     before = sys.stdout, sys.stderr
-    if sys.stdout is None or sys.stdout is sys.__stdout__:
+    if sys.stdout is not None and sys.stdout is sys.__stdout__:
         sys.stdout = _over(sys.stdout, _Stdout, 1)
     if sys.stderr is None or sys.stderr is sys.__stderr__:
         sys.stderr = _over(sys.stderr, _Stderr, 2)
     try:
         yield
     finally:
-        for stream in (sys.stdout, sys.stderr):
-            stream.flush()
+        flush()
         sys.stdout, sys.stderr = before
+
+
+def flush() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None:
+            stream.flush()
 
 
 def _over(stream: TextIO | None, kind: type[io.FileIO], descriptor: int) -> TextIO:

@@ -41,6 +41,7 @@ def tune_command(
     on: str = "local",
     workers: int | None = None,
     plugin: list[Path] | None = None,
+    no_check: bool = False,
 ) -> None:
     """Try policies, their knobs and mixes of two; recommend the expression that saves most at the GRAR of FGD.
 
@@ -73,8 +74,10 @@ def tune_command(
         Runs at once; default: all cores.
     plugin
         Python file that registers policies of your own: they are tried too; may be given again.
+    no_check
+        Run plugins without checking their policies first (about a second each).
     """
-    load_plugins(plugin or [])
+    load_plugins(plugin or [], not no_check)
     if profile not in PROFILES:
         raise UserError(f"--profile {profile!r}, expected one of {', '.join(PROFILES)}")
     if not 0 <= grar_loss <= 1:

@@ -48,18 +48,22 @@ def load_trace(source: str | Path | Columns, name: str | None = None) -> Workloa
 
 def as_datacenter(given: Datacenter | str | Path) -> Datacenter:
     """A datacenter as it is, or by its built-in name or path."""
-    return given if isinstance(given, Datacenter) else load_datacenter(_named(given, "datacenter", "Datacenter"))
+    if isinstance(given, Datacenter):
+        return given
+    return load_datacenter(_named(given, "datacenter", "a Datacenter (load_datacenter makes one of columns)"))
 
 
 def as_workload(given: Workload | str | Path, what: str = "trace") -> Workload:
     """A workload as it is, or by its built-in name or path."""
-    return given if isinstance(given, Workload) else load_trace(_named(given, what, "Workload"))
+    if isinstance(given, Workload):
+        return given
+    return load_trace(_named(given, what, "a Workload (load_trace makes one of columns)"))
 
 
 def _named(given: object, what: str, kind: str) -> str | Path:
     if not isinstance(given, str | Path):
         text = "None" if given is None else f"of type {type(given).__name__}"
-        raise UserError(f"{what}: {text}, expected a {kind}, a built-in name or the path of a CSV file")
+        raise UserError(f"{what}: {text}, expected {kind}, a built-in name or the path of a CSV file")
     return given
 
 

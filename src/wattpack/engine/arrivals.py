@@ -9,6 +9,7 @@ import numpy as np
 from wattpack.engine.columns import new_columns
 from wattpack.engine.decide import NOWHERE, decide, pick
 from wattpack.engine.failures import failure_reason
+from wattpack.engine.faults import KIND, NO_FAULT, TASK, raise_fault
 from wattpack.engine.plan import Plan, new_plan
 from wattpack.engine.record import Run
 from wattpack.engine.scores import Scores, new_scores
@@ -29,7 +30,7 @@ def run_arrivals(
     """Place the tasks of `sequence` (classes) in order.
 
     luck: float64[tasks, 2]. Filled per task: node int32 (NOWHERE if it failed), gpus int32 (bit set), reason uint8 (why
-    it failed), series int64[tasks, COLUMNS] (the totals after it).
+    it failed), series int64[tasks, COLUMNS] (the totals after it). Stops where `state.fault` is set.
     """
     for i in range(len(sequence)):
         k: Any = np.int64(sequence[i])  # as everyone else calls the steps: another type would be another compile
@@ -37,6 +38,9 @@ def run_arrivals(
         n = decide(state, plan, scores, k, luck[i, 0])
         node[i] = n
         if n == NOWHERE:
+            if state.fault[KIND] != NO_FAULT:
+                state.fault[TASK] = i + 1
+                return
             state.totals[FAILED] += 1
             reason[i] = failure_reason(state, scores, k)
         else:
@@ -89,7 +93,13 @@ class Engine:
         if len(workload) > 0:
             columns = (run.node, run.gpus, run.reason, run.series)
             run_arrivals(self.state, self.plan, self.scores, workload.sequence, luck, *columns)
+            self.stop_if_faulty(workload)
         return run
+
+    def stop_if_faulty(self, workload: Workload | None = None) -> None:
+        """Raise if the kernel that was called last came upon a score or price that is not finite."""
+        if self.state.fault[KIND] != NO_FAULT:
+            raise_fault(self.state, self.plan, self.mix, self.datacenter, self.classes, workload)
 
 
 def draw_luck(workload: Workload, rng: np.random.Generator | None) -> np.ndarray:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from wattpack.engine.faults import LARGEST, note_bad_term
 from wattpack.jit import inner, step
 
 MOST_BUCKETS = 16_384  # a column; a power of two below 2**15
@@ -59,10 +60,11 @@ def key_hash(scores: Any, c: int, fitting: int) -> int:
 
 
 @inner
-def find_bucket(scores: Any, c: int, fitting: int, old: int) -> int:
-    """The bucket of column `c` for nodes that fit the classes `fitting` and have the terms in `scores.one`.
+def find_bucket(scores: Any, c: int, n: int, fitting: int, old: int) -> int:
+    """The bucket of column `c` for nodes that fit the classes `fitting` and have the terms in `scores.one`: node `n`.
 
-    A new one if there is none, or an overflow. `old`: the likely one, or negative.
+    A new one if there is none, or an overflow. `old`: the likely one, or negative. Terms are checked here, where a key
+    is new: a NaN equals no key that there is, and the first infinite term makes a new one.
     """
     asked = scores.asked[c]
     if old >= 0 and same_key(scores, c, fitting, old):
@@ -101,7 +103,10 @@ def find_bucket(scores: Any, c: int, fitting: int, old: int) -> int:
         bucket.first = scores.members.shape[2]
     used = scores.used[c]
     for i in range(asked.used):
-        scores.key[c, used[i], new] = scores.one[used[i]]
+        value = scores.one[used[i]]
+        scores.key[c, used[i], new] = value
+        if not abs(value) <= LARGEST:
+            note_bad_term(scores, c, n, used[i])
     return new
 
 

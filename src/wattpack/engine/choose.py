@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from wattpack.engine.buckets import CHUNK, first_node
+from wattpack.engine.faults import KIND, NO_FAULT, NOWHERE
 from wattpack.engine.plan import Plan
 from wattpack.engine.pricing import (
     NONE,
@@ -24,9 +25,6 @@ from wattpack.engine.scores import Scores
 from wattpack.engine.state import State
 from wattpack.jit import inner, step
 
-NOWHERE = -1
-
-
 # ---- all nodes -------------------------------------------------------------------------------------------------------
 
 
@@ -39,9 +37,9 @@ def scan(state: State, plan: Plan, scores: Scores, k: int, mask: Any, feasible: 
         return first_feasible(mask)
     if one_real_score(plan):
         component_scores(state, plan, scores, k, 0, mask)
-        return choose_priced(mask, scores.raw)
+        return choose_priced(mask, scores.raw) if state.fault[KIND] == NO_FAULT else NOWHERE
     combine(state, plan, scores, k, mask, feasible, luck)
-    return choose(mask, scores.total)
+    return choose(mask, scores.total) if state.fault[KIND] == NO_FAULT else NOWHERE
 
 
 @step
@@ -123,7 +121,7 @@ def choose_bucket(parts: Any, scores: Any, c: int, bit: int) -> int:
     for i in range(count):
         if total[i] == best:
             chosen = first_node(scores, c, buckets[i], chosen)
-    return chosen
+    return chosen if chosen < scores.bucket.shape[1] else NOWHERE  # a NaN equals nothing: never an index
 
 
 @step
@@ -133,7 +131,8 @@ def choose_priced_bucket(state: State, plan: Plan, scores: Scores, k: int) -> in
     count = scores.asked[c].buckets
     offers, mask, total = scores.offers[c], scores.bucket_mask[:count], scores.bucket_total[:count]
     if len(plan.parts) == 1 and plan.parts[0].normalise == NONE:
-        weigh(state, plan, k, 0, scores.one)
+        if not weigh(state, plan, k, 0, scores.one):
+            return NOWHERE
         price_offers(scores.one, scores.key[c], offers, bit, scores.priced, total)
     else:
         rows = 0
@@ -144,6 +143,8 @@ def choose_priced_bucket(state: State, plan: Plan, scores: Scores, k: int) -> in
             price_rows(state, plan, scores.one, k, 0, scores.key[c], mask, total)
         else:
             combine_rows(state, plan, scores.one, k, scores.key[c], mask, rows, 0.0, scores.bucket_raw[:count], total)
+        if state.fault[KIND] != NO_FAULT:
+            return NOWHERE
         close_rows(mask, total)
     return first_of_best(scores, c, total)
 
@@ -167,4 +168,4 @@ def first_of_best(scores: Any, c: int, total: Any) -> int:
             for b in range(i * CHUNK, min((i + 1) * CHUNK, len(total))):
                 if total[b] == best:
                     chosen = first_node(scores, c, b, chosen)
-    return chosen
+    return chosen if chosen < scores.bucket.shape[1] else NOWHERE

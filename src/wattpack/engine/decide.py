@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from wattpack.engine.choose import NOWHERE, choose_bucket, choose_priced_bucket, scan
+from wattpack.engine.choose import choose_bucket, choose_priced_bucket, scan
 from wattpack.engine.columns import fits_class
+from wattpack.engine.faults import NOWHERE, refuse_column
 from wattpack.engine.plan import Plan
 from wattpack.engine.scores import Scores, filter_and_score, scatter, scattered, score_component
 from wattpack.engine.state import State
@@ -29,6 +30,8 @@ def decide(state: State, plan: Plan, scores: Scores, k: int, luck: float) -> int
     task = state.columns.of[k]
     asked = scores.asked[task.column]
     filter_and_score(state, plan, scores, task.column)
+    if asked.bad_node > 0:
+        return refuse_column(state, asked, k)
     if not scattered(plan, asked):
         if plan.priced:
             return choose_priced_bucket(state, plan, scores, k)
@@ -50,6 +53,9 @@ def decide_among(state: State, plan: Plan, scores: Scores, k: int, luck: float, 
     """
     column = state.columns.of[k].column
     filter_and_score(state, plan, scores, column)
+    scores.taking_part[0] = 0
+    if scores.asked[column].bad_node > 0:
+        return refuse_column(state, scores.asked[column], k)
     if not scattered(plan, scores.asked[column]):
         scatter(scores, column)
     feasible = 0

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from wattpack.engine.arrivals import Engine
 from wattpack.engine.choose import component_scores
 from wattpack.engine.decide import NOWHERE, decide_among, pick
+from wattpack.engine.faults import KIND, NO_FAULT
 from wattpack.engine.plan import Plan
 from wattpack.engine.pricing import FIRST_TERM_100, normalise, treat_first_term
 from wattpack.engine.scores import Scores
@@ -40,6 +41,8 @@ def explain_decision(
     term adds to `raw`.
     """
     chosen = decide_among(state, plan, scores, k, luck[0], offered)
+    if state.fault[KIND] != NO_FAULT:
+        return NOWHERE
     for n in range(len(state.nodes)):
         verdict[n] = fits(state.nodes[n], state.tasks[k])
     for c in range(len(plan.parts)):
@@ -102,6 +105,7 @@ def explain(engine: Engine, k: int, luck: NDArray[np.float64], offered: NDArray[
     chosen = int(
         explain_decision(engine.state, engine.plan, engine.scores, k, luck, offered, verdict, raw, normal, priced)
     )
+    engine.stop_if_faulty()
     gpus = int(explain_pick(engine.state, engine.plan, engine.scores, k, chosen, luck)) if chosen != NOWHERE else 0
     for values in (raw, normal, priced):
         values[:, (verdict > 0) | ~offered] = np.nan

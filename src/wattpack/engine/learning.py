@@ -48,7 +48,9 @@ def simulate_learning(
             whole = Run.empty(datacenter, workload, engine.state.totals[:COLUMNS])
         else:
             put_back(engine, whole, start)
-        part = engine.run(workload.with_sequence(workload.sequence[start:end]), luck[start:end])
+        names = workload.task_names[start:end] if workload.task_names else None
+        tasks = Workload(workload.classes, workload.sequence[start:end], names, workload.name)
+        part = engine.run(tasks, luck[start:end])
         for column in ("node", "gpus", "reason", "series"):
             getattr(whole, column)[start:end] = getattr(part, column)
     assert whole is not None

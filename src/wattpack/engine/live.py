@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from wattpack.engine.arrivals import Engine
 from wattpack.engine.choose import combine, component_scores
 from wattpack.engine.decide import NOWHERE, decide_among, pick
+from wattpack.engine.faults import KIND, NO_FAULT
 from wattpack.engine.plan import Plan
 from wattpack.engine.pricing import normalise
 from wattpack.engine.scores import Scores
@@ -61,13 +62,15 @@ def consider(state: State, plan: Plan, scores: Scores, k: int, luck: Any, number
     chosen = decide_among(state, plan, scores, k, luck[0], choice.offered)
     fitting = scores.taking_part[0]
     choice.counts[GPUS], choice.counts[FITTING], choice.counts[TOLD] = 0, fitting, 0
-    if chosen == NOWHERE:
+    if chosen == NOWHERE:  # or a fault: the caller looks
         return chosen
     choice.counts[GPUS], choice.counts[TOLD] = pick(state, plan, scores, k, chosen, luck[1]), 1
     choice.best[0], choice.total[0], choice.score[chosen] = chosen, 0.0, TOP_SCORE
     if fitting == 1:  # taken unscored
         return chosen
     combine(state, plan, scores, k, scores.mask, fitting, luck[0])
+    if state.fault[KIND] != NO_FAULT:
+        return NOWHERE
     rank(scores.mask, scores.total, chosen, choice)
     for c in range(len(plan.parts)):
         component_scores(state, plan, scores, k, c, scores.mask)

@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from wattpack.errors import UserError
-from wattpack.jit import addresses
+from wattpack.errors import RunError, UserError
+from wattpack.jit import addresses, is_kernel
 from wattpack.model.nodes import NODE, Datacenter
-from wattpack.model.policy import Mix, Normalise, World, fixed_price
+from wattpack.model.policy import Mix, Normalise, Policy, World, fixed_price
 from wattpack.model.power import PowerProfile
 from wattpack.model.target import Target
 from wattpack.model.tasks import TASK
@@ -54,7 +54,7 @@ def new_plan(mix: Mix, datacenter: Datacenter, target: Target, profile: PowerPro
     if len({policy.remember for policy in policies if policy.notes}) > 1:
         raise UserError(f"{mix.expression}: two kinds of policies that keep notes of nodes, expected at most one")
     bucketed = all(policy.normalise != Normalise.DRAW for policy in policies)
-    params = [np.asarray(policy.prepare(datacenter, target, profile), dtype=np.float64) for policy in policies]
+    params = [prepared(policy, datacenter, target, profile) for policy in policies]
     parts = np.zeros(len(policies), dtype=PART).view(np.recarray)
     parts.weight = [component.weight for component in mix.components]
     parts.normalise = [policy.normalise for policy in policies]
@@ -88,6 +88,20 @@ def new_plan(mix: Mix, datacenter: Datacenter, target: Target, profile: PowerPro
         ),
         amounts_only=bucketed and all(policy.amounts_only for policy in policies),
     )
+
+
+def prepared(policy: Policy, datacenter: Datacenter, target: Target, profile: PowerProfile) -> NDArray[np.float64]:
+    """The policy's parameters; says in words what its functions lack before anything is compiled."""
+    for role in ("score", "weigh", "remember"):
+        if not is_kernel(getattr(policy, role)):
+            raise UserError(f"policy {policy.name}: {role} is not a kernel, expected @wattpack.kernel above its def")
+    try:
+        params = np.asarray(policy.prepare(datacenter, target, profile), dtype=np.float64)
+    except SystemExit:  # it would end the program as if all were well
+        raise RunError(f"policy {policy.name}: prepare calls sys.exit") from None
+    if params.ndim != 1:
+        raise UserError(f"policy {policy.name}: prepare gives {params.ndim} dimensions, expected one row of numbers")
+    return params
 
 
 def _slices(sizes: list[int]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from wattpack.engine.faults import finite_prices
 from wattpack.engine.plan import Plan
 from wattpack.engine.state import State
 from wattpack.jit import call_for_none, inner, step
@@ -41,12 +42,13 @@ def one_real_score(plan: Plan) -> bool:
 
 
 @inner
-def weigh(state: State, plan: Plan, k: int, c: int, prices: Any) -> None:
-    """Ask component `c` for its prices for a task of class `k`."""
+def weigh(state: State, plan: Plan, k: int, c: int, prices: Any) -> bool:
+    """Ask component `c` for its prices for a task of class `k`; whether they are finite."""
     part = plan.parts[c]
     params = plan.params[part.params_at : part.params_end]
     memory = state.memory[part.memory_at : part.memory_end]
     call_for_none(plan.weigh[c], (state.tasks[k], state.world, params, memory, prices))
+    return finite_prices(state, k, part.terms_at, prices)
 
 
 @step

@@ -62,8 +62,8 @@ class Run:
 
     With batch windows:
 
-    - `order`: the tasks in the order in which they were placed. The columns of the second group are in this order:
-      row i is the state after task `order[i]`
+    - `order`: the tasks in the order in which they were placed. The second group is in this order too: row i is the
+      state after task `order[i]`
     - `wait_s`: seconds that each task was held, where tasks have times of arrival
 
     `columns` explains each by name, `to_pandas()` gives them as a frame. `start` is the empty datacenter, `series` the

@@ -21,6 +21,7 @@ from wattpack.engine.buckets import (
     leave,
     note_used_terms,
 )
+from wattpack.engine.faults import LARGEST, note_bad_term
 from wattpack.engine.plan import Plan
 from wattpack.engine.state import CHANGES, State
 from wattpack.jit import call_for_int, inner, step
@@ -41,6 +42,9 @@ ASKED = np.dtype(
         ("used", np.int64),  # terms that its keys are made of
         ("overflow", np.int64),  # 1: too many distinct sets of terms for buckets
         ("feasible", np.int64),  # nodes that fit a class of the column
+        ("bad_node", np.int64),  # a node whose score is not finite + 1, 0: none; see faults.py
+        ("bad_term", np.int64),
+        ("bad_value", np.float64),
     ],
     align=True,
 )
@@ -211,12 +215,15 @@ def score_node(state: State, plan: Plan, scores: Scores, c: int, n: int, fitting
     bucket = 0
     if plan.bucketed and asked.overflow == 0:
         note_used_terms(scores, c)
-        bucket = find_bucket(scores, c, fitting, -1 if asked.seen < 0 else scores.bucket[c, n])
+        bucket = find_bucket(scores, c, n, fitting, -1 if asked.seen < 0 else scores.bucket[c, n])
         if asked.overflow == 1:
             scatter(scores, c)
     if scattered(plan, asked):
         for t in range(len(scores.one)):
             scores.terms[c, t, n] = scores.one[t]
+        for i in range(len(plan.used)):
+            if not abs(scores.one[plan.used[i]]) <= LARGEST:
+                note_bad_term(scores, c, n, plan.used[i])
     return bucket
 
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wattpack.engine.columns import Columns, fitting_classes, new_columns, steps_reached
+from wattpack.engine.faults import FAULT_PLACES
 from wattpack.engine.plan import Plan
 from wattpack.jit import call_for_none, inner, kernel
 from wattpack.model.fragmentation import node_sums
@@ -36,6 +37,7 @@ class State(NamedTuple):
     tasks: Any  # TASK records: the classes of the workload
     world: World
     totals: NDArray[np.int64]  # [COLUMNS + 1]
+    fault: NDArray[np.float64]  # a score or price that is not finite, see faults.py
     memory: NDArray[np.float64]  # the policies' memory, one slice a component
     columns: Columns
     fit: NDArray[np.int64]  # [nodes, words] the classes that fit a node now
@@ -61,6 +63,7 @@ def new_state(
         tasks=tasks,
         world=world,
         totals=np.zeros(COLUMNS + 1, dtype=np.int64),
+        fault=np.zeros(FAULT_PLACES),
         memory=np.zeros(max(1, int(plan.parts.memory_end[-1]))),
         columns=columns,
         fit=np.zeros((len(nodes), columns.by_type.shape[1]), dtype=np.int64),

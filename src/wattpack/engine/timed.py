@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from wattpack.engine.arrivals import Engine
 from wattpack.engine.decide import NOWHERE, decide, pick
 from wattpack.engine.departures import Departures, delay, no_departures, pop, push
+from wattpack.engine.faults import KIND, NO_FAULT, TASK
 from wattpack.engine.plan import Plan
 from wattpack.engine.scores import Scores
 from wattpack.engine.state import (
@@ -102,6 +103,9 @@ def run_timed(
         n = decide(state, plan, scores, k, luck[i, 0])
         node[i] = n
         if n == NOWHERE:
+            if state.fault[KIND] != NO_FAULT:
+                state.fault[TASK] = i + 1
+                return
             state.totals[FAILED] += 1
         else:
             picked = pick(state, plan, scores, k, n, luck[i, 1])
@@ -195,6 +199,7 @@ def simulate_timed(
         times = (arrival_s, duration_s, luck, measured_from)
         part = (begin, min(begin + stride, tasks), clock)
         run_timed(state, plan, scores, workload.sequence, *times, heap, node, gpus, integrals, *part)
+        engine.stop_if_faulty(workload)
     return steady_of(workload, node, integrals, measured_from, rounds), node, gpus
 
 

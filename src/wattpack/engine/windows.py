@@ -29,6 +29,7 @@ from wattpack.engine.arrivals import Engine, run_arrivals
 from wattpack.engine.choose import combine
 from wattpack.engine.decide import NOWHERE, decide, decide_among, pick
 from wattpack.engine.failures import failure_reason
+from wattpack.engine.faults import KIND, NO_FAULT
 from wattpack.engine.node_cost import has_room
 from wattpack.engine.plan import Plan
 from wattpack.engine.scores import Scores
@@ -62,6 +63,8 @@ def window_scores(state: State, plan: Plan, scores: Scores, sequence: Any, luck:
     for i in range(len(sequence)):
         k: Any = np.int64(sequence[i])
         decide_among(state, plan, scores, k, luck[i, 0], every)
+        if state.fault[KIND] != NO_FAULT:
+            return
         combine(state, plan, scores, k, scores.mask, scores.taking_part[0], luck[i, 0])
         for n in range(len(every)):
             out[i, n] = scores.total[n] if scores.mask[n] >= 0 else -np.inf
@@ -125,6 +128,8 @@ def try_ways(
                 n = decide(state, plan, scores, k, luck[i, 0])
             ways.node[way, j] = n
             if n == NOWHERE:
+                if state.fault[KIND] != NO_FAULT:
+                    return
                 state.totals[FAILED] += 1
                 ways.reason[way, j] = failure_reason(state, scores, k)
             else:
@@ -167,6 +172,8 @@ def place_wished(
         picked: Any = np.int64(gpus[j])
         if n == NOWHERE or not has_room(state.nodes[n], state.tasks[k], picked):
             n = decide(state, plan, scores, k, luck[i, 0])
+            if n == NOWHERE and state.fault[KIND] != NO_FAULT:
+                return
             picked = np.int64(0) if n == NOWHERE else pick(state, plan, scores, k, n, luck[i, 1])
         node[j], gpus[j] = n, picked
         if n == NOWHERE:
@@ -244,6 +251,7 @@ def place_window(
         alone = new_ways(np.zeros((1, 1), dtype=np.int64))
         series = np.zeros((1, COLUMNS), dtype=np.int64)
         run_arrivals(state, plan, scores, window, luck, alone.node[0], alone.gpus[0], alone.reason[0], series)
+        engine.stop_if_faulty()
         return Placed(alone.order[0], alone.node[0], alone.gpus[0], alone.reason[0], series)
     start, memory = state.totals[:COLUMNS].copy(), state.memory.copy()
     in_order = np.arange(tasks, dtype=np.int64)
@@ -251,11 +259,13 @@ def place_window(
     wishes = np.full((len(ways.order), tasks), NOWHERE, dtype=np.int64)
     table = np.empty((tasks, len(state.nodes)))
     window_scores(state, plan, scores, window, luck, np.ones(table.shape[1], dtype=np.bool_), table)
+    engine.stop_if_faulty()
     wish = assign(table)
     # the last way; those without a node at its end: they could take that of another
     ways.order[-1] = np.argsort(wish == NOWHERE, kind="stable")
     wishes[-1] = wish[ways.order[-1]]
     try_ways(state, plan, scores, window, luck, wishes, ways, start, memory)
+    engine.stop_if_faulty()
     best = min(range(len(ways.order)), key=lambda way: rank(ways.totals[way] - start))  # the first of equals
     placed = Placed(ways.order[best], ways.node[best], ways.gpus[best], ways.reason[best], ways.series)
     if milp_seconds > 0:
@@ -282,6 +292,7 @@ def recombined(
     state, plan, totals = engine.state, engine.plan, np.zeros(COLUMNS, dtype=np.int64)
     reason = np.zeros(len(window), dtype=np.uint8)
     place_wished(state, plan, engine.scores, window, luck, wish.order, wish.node, wish.gpus, reason)
+    engine.stop_if_faulty()
     totals[:] = state.totals[:COLUMNS]
     take_back(state, plan, window, wish.order, wish.node, wish.gpus, start, memory)
     if rank(totals - start) >= least:

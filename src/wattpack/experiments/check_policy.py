@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import numpy as np
+from dataclasses import replace
 
 from wattpack.datasets.inflation import seeded
-from wattpack.engine.arrivals import Engine, draw_luck, simulate
-from wattpack.engine.explain import Explanation, explain
-from wattpack.engine.plan import new_plan
+from wattpack.engine.arrivals import simulate
+from wattpack.engine.plan import new_plan, prepared
 from wattpack.engine.record import Run
-from wattpack.model.nodes import Datacenter
-from wattpack.model.policy import Component, Mix, Normalise, Pick, Policy, new_world
+from wattpack.errors import RunError, one_line
+from wattpack.experiments.check_calls import faults_of_plain_calls
+from wattpack.experiments.check_compiled import faults_of_calls
+from wattpack.experiments.check_history import History, new_history
+from wattpack.experiments.check_source import faults_of_source
+from wattpack.model.policy import Component, Mix, Normalise, Pick, Policy, new_world, no_memory
 from wattpack.model.power import PAPER
-from wattpack.model.target import Target
-from wattpack.model.tasks import TaskClass, Workload
 from wattpack.policies import REGISTRY
 
 ONE = 1000
@@ -22,31 +23,68 @@ ONE = 1000
 def check_policy(policy: Policy | str) -> list[str]:
     """The faults found, one sentence each; empty if there are none.
 
-    The policy is compiled, run twice on a small datacenter with every kind of task, and asked about every node at
-    many moments: scores must be finite, must not depend on chance or on earlier questions, and a GPU it names must
-    hold the task.
+    The policy is read, compiled, taken through a small datacenter in which every kind of task comes and some leave, as
+    plain Python and compiled, and run there from beginning to end. Whatever is found first is told; what comes after
+    it would only follow from it. Takes about a second besides the compile.
     """
     if isinstance(policy, str):
         if policy not in REGISTRY:
             return [f"{policy!r} is not registered; call wattpack.register first"]
         policy = REGISTRY[policy]
-    faults = _faults_of_form(policy)
+    faults = _faults_of_form(policy) or faults_of_source(policy)
     if faults:
         return faults
-    mix = Mix(policy.name, (Component(policy, ONE),), 0)
-    datacenter, workload = small_datacenter(), small_workload()
-    target = Target.of(workload)
+    history = new_history()
     try:
-        new_plan(mix, datacenter, target, PAPER, new_world(datacenter, target, PAPER))
+        params = prepared(policy, history.datacenter, history.target, PAPER)
+        again = prepared(policy, history.datacenter, history.target, PAPER)
+        listed = list(range(policy.terms) if policy.used_terms is None else policy.used_terms(params))
+    except Exception as fault:  # whatever the policy's own Python raises
+        return [f"prepare or used_terms: {one_line(fault)}"]
+    if params.tobytes() != again.tobytes():
+        return ["prepare gives other params the second time: it must not depend on chance or on the clock"]
+    if len(set(listed)) < len(listed) or not set(listed) <= set(range(policy.terms)):
+        return [f"used_terms gives {listed}, expected different numbers of 0 to {policy.terms - 1}"]
+    return (
+        _faults_of_compile(policy, history)
+        or faults_of_plain_calls(policy, history, params)
+        or faults_of_calls(policy, history, params, listed)
+        or _faults_of_runs(policy, history)
+    )
+
+
+def _mix(policy: Policy) -> Mix:
+    return Mix(policy.name, (Component(policy, ONE),), 0)
+
+
+def _faults_of_compile(policy: Policy, history: History) -> list[str]:
+    datacenter, target = history.datacenter, history.target
+    try:
+        new_plan(_mix(policy), datacenter, target, PAPER, new_world(datacenter, target, PAPER))
     except KeyError as fault:
         return [f"does not compile: no field {fault} in a node or task record (model/nodes.py and tasks.py list them)"]
-    except Exception as fault:  # whatever numba, or the policy's own `prepare`, says
-        lines = [line.strip() for line in str(fault).splitlines() if line.strip()]
-        return [f"does not compile: {type(fault).__name__}: {' '.join(lines[:4])[:600]}"]
-    first, second = (simulate(datacenter, workload, mix, target, seeded(1).policy) for _ in range(2))
-    if not _same(first, second):
-        faults.append("two runs with the same seed differ: a score may depend only on node, task, params and memory")
-    return faults + _faults_of_scores(mix, datacenter, workload, target)
+    except Exception as fault:  # whatever numba says
+        return [f"does not compile: {one_line(fault)}"]
+    return []
+
+
+def _faults_of_runs(policy: Policy, history: History) -> list[str]:
+    """Whole runs: the same twice, and the same without what the policy says of itself to make them faster."""
+    try:
+        first, second = _run(policy, history), _run(policy, history)
+        if not _same(first, second):
+            return ["two runs with the same seed differ: a score may depend only on node, task and params"]
+        if policy.amounts_only and not _same(first, _run(replace(policy, amounts_only=False), history)):
+            return ["amounts_only=True changes decisions: score reads more of a task than amounts"]
+        if policy.used_terms is not None and not _same(first, _run(replace(policy, used_terms=None), history)):
+            return ["used_terms changes decisions: it does not list all terms that have a price"]
+    except RunError as fault:
+        return [str(fault)]
+    return []
+
+
+def _run(policy: Policy, history: History) -> Run:
+    return simulate(history.datacenter, history.workload, _mix(policy), history.target, seeded(1).policy)
 
 
 def _faults_of_form(policy: Policy) -> list[str]:
@@ -63,66 +101,12 @@ def _faults_of_form(policy: Policy) -> list[str]:
         faults.append(f"memory_size: {policy.memory_size}, expected 0 or more")
     if policy.normalise not in set(Normalise) or policy.pick not in set(Pick):
         faults.append("normalise and pick: expected members of wattpack.Normalise and wattpack.Pick")
+    if policy.remember is not no_memory and policy.memory_size == 0:
+        faults.append("remember is never called: memory_size is 0, expected the numbers that memory holds")
+    if policy.notes and policy.remember is no_memory:
+        faults.append("notes=True, but there is no remember that writes node.notes: leave notes out")
     return faults
-
-
-def _faults_of_scores(mix: Mix, datacenter: Datacenter, workload: Workload, target: Target) -> list[str]:
-    engine = Engine(datacenter, workload.classes, mix, target)
-    luck = draw_luck(workload, seeded(1).policy)
-    policy = mix.components[0].policy
-    for i in range(len(workload)):
-        k = int(workload.sequence[i])
-        # A second engine that has never been asked before: its answers come from scratch.
-        fresh = Engine(datacenter, workload.classes, mix, target)
-        fresh.run(Workload(workload.classes, workload.sequence[:i]), luck[:i])
-        kept, scratch = explain(engine, k, luck[i]), explain(fresh, k, luck[i])
-        fits = kept.verdict == 0
-        if not np.isfinite(kept.raw[:, fits]).all():
-            bad = datacenter.names[int(np.flatnonzero(fits & ~np.isfinite(kept.raw).all(axis=0))[0])]
-            return [f"score of node {bad} for {workload.classes[k]} is not finite: write a number into every term"]
-        if not _same_scores(kept, scratch):
-            return [
-                f"scores for {workload.classes[k]} differ when asked again: `score` is called only when the node has "
-                "changed, so it must not read what changes otherwise (put that into `weigh` and `remember`)"
-            ]
-        if (
-            policy.normalise == Normalise.NONE
-            and policy.terms == 1
-            and np.abs(kept.raw[:, fits]).max(initial=0) > 2**40
-        ):
-            return [f"score {np.nanmax(np.abs(kept.raw)):g} is too large to be exact when weighted: keep below 2**40"]
-        engine.run(Workload(workload.classes, workload.sequence[i : i + 1]), luck[i : i + 1])
-    return []
 
 
 def _same(first: Run, second: Run) -> bool:
     return bool((first.node == second.node).all() and (first.gpus == second.gpus).all())
-
-
-def _same_scores(first: Explanation, second: Explanation) -> bool:
-    return np.array_equal(first.raw, second.raw, equal_nan=True) and first.node == second.node
-
-
-def small_datacenter() -> Datacenter:
-    """Two nodes each of four kinds, one kind without GPU."""
-    kinds = [("G2", 96000, 393216, 8), ("T4", 104000, 524288, 2), ("V100M16", 32000, 131072, 4), ("", 32000, 131072, 0)]
-    nodes = [
-        (f"{model or 'cpu'}-{copy}", cpu, memory, gpus, model) for model, cpu, memory, gpus in kinds for copy in (1, 2)
-    ]
-    names, cpu, memory, gpus, models = zip(*nodes, strict=True)
-    return Datacenter.of(names, cpu, memory, gpus, models, name="check_policy")
-
-
-def small_workload() -> Workload:
-    """Every kind of task, some with a constraint, until nothing fits any more."""
-    kinds = [
-        TaskClass(4000, 8192, 1, 500),
-        TaskClass(8000, 16384, 1, 1000),
-        TaskClass(2000, 4096, 0, 0),
-        TaskClass(6000, 16384, 1, 810, "T4|G2"),
-        TaskClass(16000, 32768, 4, 1000),
-        TaskClass(1000, 2048, 1, 190),
-        TaskClass(8000, 65536, 2, 1000, "V100M16"),
-        TaskClass(32000, 131072, 8, 1000),
-    ]
-    return Workload.of(kinds * 6)

@@ -7,6 +7,7 @@ from numbers import Integral
 from pathlib import Path
 from typing import Any, TypeVar
 
+from wattpack.datasets.columns import Columns
 from wattpack.datasets.sources import as_datacenter, as_workload
 from wattpack.errors import UserError
 from wattpack.experiments.axes import MAX_SEED, first_seeds
@@ -21,7 +22,7 @@ V = TypeVar("V")
 Datacenters = Datacenter | str | Path | Iterable[Datacenter | str | Path]
 Traces = Workload | str | Path | Iterable[Workload | str | Path]
 Profiles = PowerProfile | str | Iterable[PowerProfile | str]
-ONE = (str, Path, Datacenter, Workload, PowerProfile)
+ONE = (str, Path, Datacenter, Workload, PowerProfile, Columns)  # columns are one wrong value, not a list of names
 
 
 def several(given: Any, what: str) -> list[Any]:

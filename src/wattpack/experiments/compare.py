@@ -87,6 +87,8 @@ def compare(
     new_batch(batch, milp_seconds=milp_seconds)
     if workers is not None:
         chosen_number(workers, "workers", whole=True)
+    if not isinstance(on, str):
+        raise UserError(f"on: {on!r}, expected a text such as 'local'")
     chosen = chosen_seeds(seeds)
     files = chosen_plugins(plugins)
     for plugin in read_plugins(files):

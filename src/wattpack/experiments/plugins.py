@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from wattpack.errors import UserError
+from wattpack.errors import UserError, one_line
 from wattpack.files import private_temporary_folder, write_whole
 
 
@@ -55,7 +55,9 @@ def import_file(file: Path) -> None:
     sys.modules[spec.name] = module
     try:
         spec.loader.exec_module(module)
-    except UserError:
-        raise
+    except UserError as fault:
+        raise UserError(one_line(fault)) from fault
+    except SystemExit as fault:  # it would end the command as if all were well
+        raise UserError(f"{file}: calls sys.exit({fault.code!r}), expected a file that can be imported") from None
     except Exception as fault:
-        raise UserError(f"{file}: {type(fault).__name__}: {fault}, expected a file that can be imported") from fault
+        raise UserError(f"{file}: {one_line(fault)}, expected a file that can be imported") from fault

@@ -12,7 +12,7 @@ import sys
 
 from wattpack.engine.arrivals import Engine, draw_luck
 from wattpack.engine.plan import new_plan
-from wattpack.experiments.check_policy import small_datacenter, small_workload
+from wattpack.experiments.check_history import small_datacenter, small_workload
 from wattpack.experiments.where import usable_cores
 from wattpack.jit import is_cold
 from wattpack.model.policy import new_world

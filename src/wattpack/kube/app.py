@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 from aiohttp import web
 
+from wattpack.errors import RunError
 from wattpack.kube.gauges import gauges
 from wattpack.kube.measured import Power
 from wattpack.kube.objects import POD, Unreadable
@@ -141,6 +142,9 @@ def guarded(service: Service) -> Any:
             return wrong(f"{request.path}: the request broke off")
         except RecursionError:
             return wrong(f"{request.path}: nested too deeply")
+        except RunError as fault:  # a score that is not finite: of this pod's class, others are still decided
+            log.error("%s %s: %s", request.method, request.path, fault)
+            return wrong(f"{request.path}: {fault}", 500)
         except Exception:
             log.exception("%s %s", request.method, request.path)
             return wrong(f"{request.path}: a fault of wattpack's own, see its log", 500)

@@ -151,6 +151,7 @@ class Live:
             self.choice = new_choice(engine)
         luck = self.rng.random(2)
         node = int(consider(engine.state, engine.plan, engine.scores, k, luck, numbers, self.choice))
+        engine.stop_if_faulty()
         return Considered(engine.datacenter, engine.mix, node, int(self.choice.counts[GPUS]), self.choice)
 
     def numbers(self, names: Iterable[str]) -> tuple[list[int], list[str]]:

@@ -41,6 +41,13 @@ class TaskClass(NamedTuple):
     gpu_spec: str = ""
     cpu_spec: str = ""
 
+    @property
+    def text(self) -> str:
+        """What the task asks for, in words."""
+        gpu = f"{self.num_gpu} GPU x {self.gpu_milli} milli" if self.num_gpu else "no GPU"
+        model = f", model {self.gpu_spec}" if self.gpu_spec else ""
+        return f"{self.cpu_milli} milli-vCPU, {self.memory_mib} MiB, {gpu}{model}"
+
 
 def check_class(task: TaskClass) -> None:
     """A task has no GPU and no milli, or one GPU and a part of it, or whole GPUs; amounts are not negative."""
