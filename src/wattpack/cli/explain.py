@@ -98,7 +98,8 @@ def explain_live(pod: str, server: str | None) -> None:
     namespace, _, name = pod.partition("/")
     if not namespace or not name or "/" in name:
         raise UserError(f"--live {pod!r}, expected NAMESPACE/POD")
-    print_decision(ask(server or SERVER, f"/explain/{quote(namespace)}/{quote(name)}"))
+    path = "/".join(quote(part, errors="surrogateescape") for part in (namespace, name))  # bytes as they were typed
+    print_decision(ask(server or SERVER, f"/explain/{path}"))
 
 
 def task_index(workload: Workload, name: str, file: Path) -> int:

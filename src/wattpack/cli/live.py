@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import http.client
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -23,8 +24,8 @@ def ask(server: str, path: str, body: bytes | None = None) -> Decision:
     """A decision from a running `wattpack serve`."""
     if not server.startswith(("http://", "https://")):
         raise UserError(f"--server {server}: expected an address like {SERVER}")
-    request = urllib.request.Request(server.rstrip("/") + path, body, {"Content-Type": "application/json"})
     try:
+        request = urllib.request.Request(server.rstrip("/") + path, body, {"Content-Type": "application/json"})
         with urllib.request.urlopen(request, timeout=30) as answer:
             return DECISION.decode(answer.read())
     except urllib.error.HTTPError as fault:
@@ -32,7 +33,9 @@ def ask(server: str, path: str, body: bytes | None = None) -> Decision:
         with contextlib.suppress(msgspec.DecodeError, KeyError, TypeError):
             text = str(msgspec.json.decode(text)["error"])
         raise (UserError if fault.code in (400, 404, 422) else RunError)(f"{server}: {text}") from None
-    except (OSError, msgspec.DecodeError) as fault:
+    except (ValueError, http.client.InvalidURL) as fault:  # a port that is no number, half of an IPv6 address, a space
+        raise UserError(f"--server {server}: {fault}, expected an address like {SERVER}") from None
+    except (OSError, http.client.HTTPException, msgspec.DecodeError) as fault:
         told = getattr(fault, "reason", fault)
         raise RunError(f"{server}: {told}; is `wattpack serve` running there?") from None
 

@@ -70,13 +70,16 @@ def flush() -> None:
 
 
 def _over(stream: TextIO | None, kind: type[io.FileIO], descriptor: int) -> TextIO:
-    """The stream again, over a descriptor of our kind, with its encoding and buffering."""
+    """The stream again, over a descriptor of our kind, with its encoding and buffering.
+
+    Letters that it cannot encode (a node's name where only ASCII is printed, a file name that is no UTF-8) are escaped,
+    as Python does on stderr: a table with `\\xfc` in it is better than none.
+    """
     raw = kind(descriptor, "wb", closefd=False)
     if not isinstance(stream, io.TextIOWrapper):  # None: it was closed when we started
         return io.TextIOWrapper(io.BufferedWriter(raw), encoding="utf-8", errors="replace")
     stream.flush()
+    errors = "backslashreplace" if stream.errors in ("strict", "surrogateescape") else stream.errors
     if stream.write_through:  # PYTHONUNBUFFERED
-        return io.TextIOWrapper(raw, stream.encoding, stream.errors, write_through=True)
-    return io.TextIOWrapper(
-        io.BufferedWriter(raw), stream.encoding, stream.errors, line_buffering=stream.line_buffering
-    )
+        return io.TextIOWrapper(raw, stream.encoding, errors, write_through=True)
+    return io.TextIOWrapper(io.BufferedWriter(raw), stream.encoding, errors, line_buffering=stream.line_buffering)

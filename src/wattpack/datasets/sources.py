@@ -78,4 +78,6 @@ def _existing(source: object, what: str, known: Sequence[str]) -> Path:
         exists = False
     if not exists or str(source) == "":
         raise UserError(f"{str(source)!r}: no {what} of this name and no such file; known: {', '.join(known)}")
+    if any("\ud800" <= letter <= "\udfff" for letter in str(path)):  # how Python reads bytes that are no UTF-8
+        raise UserError(f"{str(path)!r}: not UTF-8, expected a file name that result files can hold")
     return path

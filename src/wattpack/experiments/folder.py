@@ -42,8 +42,12 @@ class ResultsFolder:
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
+        if any("\ud800" <= letter <= "\udfff" for letter in str(path)):  # how Python reads bytes that are no UTF-8
+            raise UserError(f"{str(path)!r}: not UTF-8, expected a folder whose name DuckDB can read")
         make_folder(self.path)
         self.runs = make_folder(self.path / "runs")
+        for file in self.runs.glob("*.parquet/"):
+            raise UserError(f"{file}: a folder, expected a run file or nothing of this name")
         self._stored: list[Path] = []  # not yet known to be on the disk
 
     def run_file(self, scenario: Scenario) -> Path:

@@ -1,0 +1,49 @@
+"""Cases that broke the contract once, each as small as it was found, with the fault that it showed in its name."""
+
+from __future__ import annotations
+
+import pytest
+
+from fuzz import results
+from fuzz.case import Case, Folder
+from fuzz.contract import check
+from fuzz.run import Runner
+
+NODES = b"sn,cpu_milli,memory_mib,gpu,model\nn0,96000,262144,8,G2\n"
+TASKS = b"name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec\nt0,1000,1024,1,1000,\n"
+FILES = {"nodes.csv": NODES, "tasks.csv": TASKS}
+POD = b'{"kind": "Pod", "metadata": {"name": "p"}, "spec": {"containers": [{"name": "c"}]}}'
+
+FOUND = {
+    "a port that is no number": Case(("fit", "-f", "pod.yaml", "--server", "http://127.0.0.1:x"), {"pod.yaml": POD}),
+    "half of an IPv6 address": Case(("fit", "-f", "pod.yaml", "--server", "http://[::1"), {"pod.yaml": POD}),
+    "a space in an address": Case(("explain", "--live", "a/b", "--server", "http://127.0.0.1:1/a b")),
+    "a pod whose name is no UTF-8": Case(("explain", "--live", "a/\udcff", "--server", "http://127.0.0.1:1")),
+    "an error of several lines": Case(
+        ("policies", "--plugin", "plugin.py"), {"plugin.py": b"raise ValueError('one\\ntwo')\n"}
+    ),
+    "a results folder whose name is no UTF-8": Case(
+        ("compare", "--datacenter", "nodes.csv", "--trace", "tasks.csv", "--seeds", "1", "--out", "\udcff"), FILES
+    ),
+    "a trace whose name is no UTF-8": Case(
+        ("bound", "--datacenter", "nodes.csv", "--trace", "\udcff.csv", "--loads", "0.5", "--out", "out.csv"),
+        {"nodes.csv": NODES, "\udcff.csv": TASKS},
+    ),
+    "a name that stdout cannot encode": Case(
+        ("explain", "nodes.csv", "tasks.csv", "--policy", "fgd", "--task", "t0"),
+        {"nodes.csv": NODES.replace(b"n0", b"n\xc3\xbc"), "tasks.csv": TASKS},
+        environment={"PYTHONIOENCODING": "ascii"},
+    ),
+    "an output whose name is no UTF-8": Case(("derive", "tasks.csv", "--out", "\udcff.csv"), FILES),
+    "a folder in the place of a run file": Case(
+        results.WORDS,
+        {**results.INPUTS, "results/runs/x.parquet": Folder(), "results/experiment.json": b"{}"},
+        outputs=("results",),
+    ),
+    "a file name of two lines": Case(("run", "a\nb.toml"), FILES),
+}
+
+
+@pytest.mark.parametrize("name", FOUND)
+def test_a_case_that_was_found_keeps_the_promises_now(runner: Runner, name: str) -> None:
+    check(runner, FOUND[name])
