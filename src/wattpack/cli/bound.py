@@ -21,6 +21,7 @@ from wattpack.experiments.bound.curves import arrived_by, baseline_in, expected_
 from wattpack.experiments.bound.lp import Bound, ConfigurationLp
 from wattpack.experiments.bound.offline import Search
 from wattpack.experiments.curves import CPU_ONLY, LOADS, Curves
+from wattpack.experiments.needs import need_gpus, need_tasks
 from wattpack.files import write_whole
 from wattpack.jit import say_if_compiling
 from wattpack.model.nodes import Datacenter
@@ -97,6 +98,9 @@ def bound_command(
     seed = FIRST_SEED if seed is None and offline is not None else seed
     nodes, watts = load_datacenter(datacenter), PROFILES[profile]
     traces = {name: load_trace(name) for name in dict.fromkeys(trace or ["default"])}
+    need_gpus(datacenter, nodes)
+    for name, tasks in traces.items():
+        need_tasks(name, tasks)
     say_if_compiling()
     baselines = {
         name: baseline_in(against, nodes, tasks, watts, seed) if against is not None else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -32,6 +33,17 @@ def told(outcome: Outcome) -> str:
     if outcome.failed:
         parts.append(f"{len(outcome.failed)} failed")
     return ", ".join(parts)
+
+
+NAMED = 3  # kinds of tasks that are spelled out
+
+
+def never_fit(kinds: Sequence[str]) -> str:
+    """The tasks that no node could ever hold, in a line."""
+    if len(kinds) == 1:
+        return f"can never fit any node: {kinds[0]}"
+    more = f"; and {len(kinds) - NAMED} more kinds" if len(kinds) > NAMED else ""
+    return f"can never fit any node: {len(kinds)} kinds of tasks: {'; '.join(kinds[:NAMED])}{more}"
 
 
 def raise_if_failed(outcome: Outcome) -> None:

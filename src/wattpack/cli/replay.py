@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from wattpack.cli.made import never_fit
 from wattpack.cli.placements import measure, outcome_of, print_saving, read_placements
 from wattpack.cli.plugins import load_plugins
 from wattpack.datasets.csv_files import read_arrival_s, read_datacenter, read_workload
@@ -115,8 +116,8 @@ def replay_command(
         write_csv(decisions, DECISIONS, decision_rows(run))
     if series is not None:
         write_csv(series, SERIES, series_rows(run))
-    for text in unplaceable_classes(datacenter, workload):
-        print(f"can never fit any node: {text}", file=sys.stderr)
+    if kinds := unplaceable_classes(datacenter, workload):
+        print(never_fit(kinds), file=sys.stderr)
     print_outcome(run, f"{mix.expression} {window.label}".rstrip())
     if now is not None:
         print_saving(now, outcome_of(run), mix.expression)

@@ -11,6 +11,7 @@ from wattpack.datasets.sources import load_datacenter, load_trace
 from wattpack.engine.batch import new_batch
 from wattpack.experiments.axes import DEFAULT_SEEDS as DEFAULT_SEEDS  # part of what this module offers
 from wattpack.experiments.axes import Block, Experiment, first_seeds
+from wattpack.experiments.needs import need_gpus
 from wattpack.experiments.runner import Outcome, Report, run_experiment
 from wattpack.experiments.scenario import Inputs, Scenario
 from wattpack.experiments.summary import BASELINE, Results, write_summary
@@ -64,6 +65,7 @@ def compare(
         {trace: load_trace(trace) for trace in dict.fromkeys(traces)},
         {PAPER.name: PAPER},
     )
+    need_gpus(datacenter, inputs.datacenters[datacenter])
     # A trace without tasks has no loads to read at: its result is empty.
     filled = tuple(name for name, trace in inputs.traces.items() if len(trace) > 0)
     batches, milp_seconds = tuple(dict.fromkeys((1, batch))), (float(batch_milp_seconds),)
