@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import html
 import os
 import re
 import signal
@@ -268,3 +269,11 @@ def test_a_small_steady_state_is_shown_in_its_own_unit_without_nan(
     assert "0.000 " not in table.replace("0.0000±0.0000", "")
     assert "nan" not in said
     assert "nan" not in (tmp_path / "out" / "steady.csv").read_text()
+
+
+def test_the_report_shows_the_command_line_as_it_was_given(tmp_path: Path) -> None:
+    words = ("--datacenter", write_nodes(tmp_path), "--trace", write_tasks(tmp_path), "--seeds", "1", "--policy", "pwr")
+    compare(tmp_path / "out of it", *words, "--no-bound")
+    page = (tmp_path / "out of it" / "report.html").read_text()
+    assert "--seeds 1 --policy pwr --no-bound" in page
+    assert html.escape(f"'{tmp_path / 'out of it'}'") in page  # as a shell would take it

@@ -6,6 +6,7 @@ import os
 import re
 import sys
 from collections.abc import Sequence
+from contextvars import ContextVar
 from typing import Any
 
 from wattpack import __version__
@@ -31,6 +32,9 @@ COMMANDS = {
     "fit": ("wattpack.cli.fit:fit_command", "Will this pod fit a live cluster, where, and what does it cost?"),
     "policies": ("wattpack.cli.policies:policies_command", "The policies, one line each."),
 }
+
+# The command line as it was given, for the report.
+given_words: ContextVar[tuple[str, ...]] = ContextVar("given_words", default=())
 
 
 def new_app() -> Any:
@@ -73,6 +77,7 @@ def main(arguments: list[str] | None = None) -> None:
         return
     from cyclopts import CycloptsError
 
+    given_words.set(tuple(words))
     try:
         app = new_app()
         app(words, exit_on_error=False, print_error=False, result_action="return_value")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from wattpack.cli import given_words
 from wattpack.errors import RunError
 from wattpack.experiments.provenance import machine, versions
 from wattpack.experiments.runner import Outcome
@@ -16,7 +18,7 @@ from wattpack.experiments.summary import Results
 def made_with(command: str, outcome: Outcome, results: Results, on: str) -> dict[str, Any]:
     seeds = sorted({seed for curves in results.values() for seed in curves.seeds if seed >= 0})
     return {
-        "command": command,
+        "command": shlex.join(["wattpack", *words]) if (words := given_words.get()) else command,
         "made": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         "runs": f"{told(outcome)} ({on})",
         "seeds": seeds,
