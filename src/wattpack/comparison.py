@@ -135,13 +135,13 @@ class Comparison(Compared):
         return rows
 
     def _notes(self) -> list[str]:
+        from wattpack.report.made import never_fit
+
         left = self.traces[SHOWN_TRACES:]
         empty = [name for name, trace in self.inputs.traces.items() if len(trace) == 0]
         notes = [f"{_many(len(left), 'more trace', 'more traces')}: {', '.join(left)}" if left else "", self._faults()]
         notes += [f"{name}: no tasks, nothing to compare" for name in empty]
-        notes += [
-            f"{name}: can never fit any node: {text}" for name, texts in self.unplaceable.items() for text in texts
-        ]
+        notes += [f"{name}: {never_fit(texts)}" for name, texts in self.unplaceable.items()]
         return [note for note in notes if note]
 
     def _faults(self) -> str:

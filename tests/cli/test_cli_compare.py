@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import csv
+import html
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -14,6 +16,7 @@ import pytest
 
 from cli.files import NODES, TASKS, write_nodes, write_tasks
 from wattpack.cli import main
+from wattpack.cli.compare import file_names
 
 
 def compare(out: Path, *more: str) -> None:
@@ -186,3 +189,91 @@ def test_ctrl_c_ends_with_130_and_the_same_command_goes_on_from_the_finished_run
     after = {file.name: file.stat().st_mtime_ns for file in runs.glob("*.parquet")}
     assert len(after) == 80
     assert {name: after[name] for name in kept} == kept
+
+
+NO_GPU = "sn,cpu_milli,memory_mib,gpu,model\na,96000,393216,0,\n"
+
+
+@pytest.mark.parametrize("command", ["compare", "bound", "tune", "run"])
+def test_a_datacenter_without_gpus_is_refused_by_every_command_that_compares(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    nodes, tasks, out = write_nodes(tmp_path, NO_GPU), write_tasks(tmp_path), tmp_path / "out"
+    words = ["--datacenter", nodes, "--trace", tasks]
+    if command == "run":
+        (tmp_path / "e.toml").write_text('datacenter = "nodes.csv"\ntrace = "tasks.csv"\npolicy = "fgd"\n')
+        words = [str(tmp_path / "e.toml")]
+    with pytest.raises(SystemExit) as ended:
+        main([command, *words, *(["--out", str(out)] if command != "bound" else [])])
+    assert ended.value.code == 2
+    (said,) = capsys.readouterr().err.strip().splitlines()
+    assert "no node" in said
+    assert "expected at least one" in said
+    assert not out.exists()
+
+
+@pytest.mark.parametrize("command", ["bound", "tune", "run"])
+def test_a_trace_without_tasks_is_refused_in_the_same_words(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    nodes, tasks = write_nodes(tmp_path), write_tasks(tmp_path, TASKS.splitlines()[0] + "\n")
+    words = ["--datacenter", nodes, "--trace", tasks]
+    if command == "run":
+        (tmp_path / "e.toml").write_text('datacenter = "nodes.csv"\ntrace = "tasks.csv"\npolicy = "fgd"\n')
+        words = [str(tmp_path / "e.toml")]
+    with pytest.raises(SystemExit) as ended:
+        main([command, *words])
+    assert ended.value.code == 2
+    assert "no tasks, expected at least one" in capsys.readouterr().err
+
+
+def test_traces_of_one_name_in_two_folders_have_a_figure_each(tmp_path: Path) -> None:
+    for folder in ("A", "B"):
+        (tmp_path / folder).mkdir()
+        write_tasks(tmp_path / folder)
+    traces = [str(tmp_path / folder / "tasks.csv") for folder in ("A", "B")]
+    words = ["--trace", traces[0], "--trace", traces[1], "--policy", "pwr", "--seeds", "1", "--no-bound"]
+    compare(tmp_path / "out", "--datacenter", write_nodes(tmp_path), *words)
+    assert len(list((tmp_path / "out" / "figures").glob("*.png"))) == 2
+    assert file_names(["A/tasks.csv", "B/tasks.csv", "default"]) == {
+        "A/tasks.csv": "A-tasks.csv",
+        "B/tasks.csv": "B-tasks.csv",
+        "default": "default",
+    }
+    assert len(set(file_names(["a/b.csv", "../a/b.csv", "a-b.csv", "b.csv"]).values())) == 4
+
+
+def test_many_kinds_of_tasks_that_never_fit_are_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    never = "".join(f"n{cpu},{cpu}000,1024,1,1000,H100\n" for cpu in range(1, 22))
+    words = ["--trace", write_tasks(tmp_path, TASKS + never), "--policy", "pwr", "--seeds", "1", "--no-bound"]
+    compare(tmp_path / "out", "--datacenter", write_nodes(tmp_path), *words)
+    (said,) = [line for line in capsys.readouterr().err.splitlines() if "never fit" in line]
+    # `never` of the tasks themselves and n1 are the same kind
+    assert "can never fit any node: 21 kinds of tasks: 2 x 1000 milli-vCPU" in said
+    assert said.endswith("; and 18 more kinds")
+
+
+def test_a_small_steady_state_is_shown_in_its_own_unit_without_nan(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    nodes = write_nodes(tmp_path, "sn,cpu_milli,memory_mib,gpu,model\na,8000,32768,1,T4\n")
+    # Nothing fits: no GPU is ever in use, so there are no watts per GPU.
+    tasks = write_tasks(tmp_path, "name,cpu_milli,memory_mib,num_gpu,gpu_milli\nx,64000,1024,1,1000\n")
+    compare(
+        tmp_path / "out", "--datacenter", nodes, "--trace", tasks, "--seeds", "1", "--policy", "pwr", "--steady", "0.5"
+    )
+    said = capsys.readouterr().out
+    table = said[said.index("steady state at") :]
+    assert " W ┃" in table  # one T4 and one socket, idle: 25 W
+    assert not re.search(r"[kM]W", table)
+    assert "0.000 " not in table.replace("0.0000±0.0000", "")
+    assert "nan" not in said
+    assert "nan" not in (tmp_path / "out" / "steady.csv").read_text()
+
+
+def test_the_report_shows_the_command_line_as_it_was_given(tmp_path: Path) -> None:
+    words = ("--datacenter", write_nodes(tmp_path), "--trace", write_tasks(tmp_path), "--seeds", "1", "--policy", "pwr")
+    compare(tmp_path / "out of it", *words, "--no-bound")
+    page = (tmp_path / "out of it" / "report.html").read_text()
+    assert "--seeds 1 --policy pwr --no-bound" in page
+    assert html.escape(f"'{tmp_path / 'out of it'}'") in page  # as a shell would take it

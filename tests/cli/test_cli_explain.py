@@ -76,3 +76,22 @@ def test_a_policy_from_a_plugin_file_is_used_by_name(tmp_path: Path, capsys: pyt
     with pytest.raises(SystemExit) as ended:
         explain(tmp_path, "share-1", "fgd", "--plugin", str(tmp_path / "nosuch.py"))
     assert ended.value.code == 2
+
+
+def test_of_tasks_with_the_same_name_one_is_chosen_by_its_place(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tasks = write_tasks(
+        tmp_path, "name,cpu_milli,memory_mib,num_gpu,gpu_milli\na,1000,0,1,500\nb,1,0,0,0\na,2000,0,0,0\n"
+    )
+    words = ["explain", write_nodes(tmp_path), tasks, "--policy", "fgd", "--task"]
+    with pytest.raises(SystemExit) as ended:
+        main([*words, "a"])
+    assert ended.value.code == 2
+    assert f"{tasks} has 2 tasks of this name, expected a place: #1, #3" in capsys.readouterr().err
+    main([*words, "#3"])
+    assert "task a (2000 milli-vCPU, 0 MiB, no GPU), after 2 earlier tasks" in capsys.readouterr().out
+    main([*words, "b"])
+    with pytest.raises(SystemExit):
+        main([*words, "#4"])
+    assert "has no task of this name" in capsys.readouterr().err

@@ -51,3 +51,27 @@ def test_a_wrong_command_line_is_one_line_and_exit_2(words: list[str], capsys: p
 def test_every_command_has_help_with_its_options(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     main([command, "--help"])
     assert "Usage: wattpack" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["compare", "--seeds", "2.9"],
+        ["compare", "--seeds", "1e1"],
+        ["compare", "--batch", "0x10"],
+        ["compare", "--workers", "2.0"],
+        ["tune", "--seeds", "1_0"],
+        ["run", "nosuch.toml", "--workers", "2.9"],
+        ["paper", "--seeds", "2.9"],
+        ["bound", "--seed", "4.2"],
+        ["defrag", "--nodes", "n", "--tasks", "t", "--placements", "p", "--moves", "2.9"],
+        ["replay", "--nodes", "n", "--tasks", "t", "--policy", "fgd", "--seed", "0b1"],
+        ["serve", "--port", "88.8"],
+    ],
+)
+def test_a_whole_number_is_taken_only_as_it_is_written(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(words)
+    assert ended.value.code == 2
+    (said,) = capsys.readouterr().err.strip().splitlines()
+    assert said == f"wattpack: {words[-2]} {words[-1]!r}, expected a whole number"

@@ -10,10 +10,15 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from cli.files import write_nodes, write_tasks
 from wattpack.cli import main
+from wattpack.cli.tune import advice_lines
+from wattpack.experiments.runner import Outcome
+from wattpack.experiments.tune.measured import Measured, advise
+from wattpack.experiments.tune.search import Tuned, Wanted
 
 FEW = ("--policy", "pwr", "--policy", "PWR:.1+fgd:0.9", "--policy", "OCS@0.60")
 
@@ -85,3 +90,26 @@ def test_ctrl_c_ends_with_130_and_the_same_command_goes_on_from_the_finished_run
     assert len(after) > len(kept)
     assert {name: after[name] for name in kept} == kept
     assert (out / "pareto.csv").is_file()
+
+
+@pytest.mark.parametrize(
+    ("savings", "said"),
+    [
+        ((0.0134, 0.1498), "recommended: pwr, with a saving that 2 seeds cannot tell from zero"),
+        ((0.1416, 0.1417), "recommended: pwr"),
+    ],
+)
+def test_a_saving_within_its_noise_is_said_to_be(savings: tuple[float, ...], said: str) -> None:
+    base = Measured("fgd", (44, 45), np.zeros(2), np.ones(2))
+    best = Measured("pwr", (44, 45), np.array(savings), np.ones(2))
+    tuned = Tuned(
+        (best, base),
+        {},
+        (best,),
+        {"pwr": best, "fgd": base},
+        advise("pwr", None, {"pwr": best, "fgd": base}),
+        Outcome(),
+    )
+    lines = advice_lines(tuned, Wanted("nodes.csv", "tasks.csv", seeds=2))
+    assert lines[0] == said
+    assert any("--seeds 8" in line for line in lines) == ("zero" in said)

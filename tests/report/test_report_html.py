@@ -213,3 +213,11 @@ def test_odd_results_make_a_page_too(results):
     page = Page(report(results, {}))
     assert "nan" not in page.text.lower()
     assert page.tags.count("table") == 1
+
+
+def test_the_bound_is_not_counted_as_a_policy_and_words_are_explained_where_they_first_appear():
+    text = report({**make_results(pwr=0.1), ("default", "bound"): make_bound()}, {"command": "wattpack compare"})
+    assert "2 scheduling policies and the bound on 1 trace" in text
+    first = text.index("<h2>In words</h2>")
+    for word in ("EOPC: estimated overall power", "GRAR: GPU allocated over GPU requested"):
+        assert first < text.index(word) < text.index("<h2>Curves</h2>")

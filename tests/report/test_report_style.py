@@ -71,3 +71,12 @@ def test_legends_list_the_baseline_then_mixes_by_share_then_the_others_and_the_b
     shuffled = ["bound", "random", "pwr", "mine", "pwr:0.2+fgd:0.8", "bestfit", "fgd", "pwr:0.05+fgd:0.95"]
     ordered = ["fgd", "pwr:0.05+fgd:0.95", "pwr:0.2+fgd:0.8", "pwr", "mine", "bestfit", "random", "bound"]
     assert sorted(shuffled, key=rank) == ordered
+
+
+def test_the_mixes_of_the_paper_differ_in_hue_or_lightness_and_in_their_dashes():
+    looks = [look(policy) for policy in ("pwr:0.05+fgd:0.95", "pwr:0.1+fgd:0.9", "pwr:0.2+fgd:0.8")]
+    assert len({one.dash for one in looks}) == len({one.marker for one in looks}) == 3
+    for shade in ("colour", "colour_dark"):
+        for a, b in combinations([getattr(one, shade) for one in looks], 2):
+            channels = [(int(a[i : i + 2], 16), int(b[i : i + 2], 16)) for i in (1, 3, 5)]
+            assert sum(abs(x - y) for x, y in channels) > 120  # three blues were as near as 92

@@ -7,6 +7,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,10 +18,11 @@ from wattpack.datasets.inflation import UP_TO, node_order, seeded
 from wattpack.datasets.sources import load_datacenter, load_trace
 from wattpack.errors import UserError
 from wattpack.experiments.axes import FIRST_SEED, MAX_SEED
-from wattpack.experiments.bound.curves import arrived_by, baseline_w, expected_counts
-from wattpack.experiments.bound.lp import ConfigurationLp
+from wattpack.experiments.bound.curves import arrived_by, baseline_in, expected_counts
+from wattpack.experiments.bound.lp import Bound, ConfigurationLp
 from wattpack.experiments.bound.offline import Search
-from wattpack.experiments.curves import LOADS
+from wattpack.experiments.curves import CPU_ONLY, LOADS, Curves
+from wattpack.experiments.needs import need_gpus, need_tasks
 from wattpack.files import write_whole
 from wattpack.jit import say_if_compiling
 from wattpack.model.nodes import Datacenter
@@ -77,9 +79,9 @@ def bound_command(
     expected
         Take the trace's shares, scaled to the load (the default).
     profile
-        Power model: paper, linear or concave.
+        Power profile: paper, linear, concave, measured.
     against
-        Results folder of `wattpack compare`: tell the largest saving against FGD there.
+        Results folder of `wattpack compare`: tell the largest saving against FGD there, at the service of FGD.
     offline
         Search so many seconds a load, knowing all arrivals, for a placement near the bound (seed 42 if none is given).
     out
@@ -97,11 +99,14 @@ def bound_command(
     seed = FIRST_SEED if seed is None and offline is not None else seed
     nodes, watts = load_datacenter(datacenter), PROFILES[profile]
     traces = {name: load_trace(name) for name in dict.fromkeys(trace or ["default"])}
+    need_gpus(datacenter, nodes)
+    for name, tasks in traces.items():
+        need_tasks(name, tasks)
     stored = None if against is None else against / "experiment.json"
     check_files({"--out": out}, (datacenter, *traces, stored))
     say_if_compiling()
     baselines = {
-        name: baseline_w(against, nodes, tasks, watts, seed) if against is not None else None
+        name: baseline_in(against, nodes, tasks, watts, seed) if against is not None else None
         for name, tasks in traces.items()
     }
     rows: list[Row] = []
@@ -118,8 +123,7 @@ def bound_command(
         lp = ConfigurationLp(nodes, tasks.classes, watts)
         unit = ("MW", 1e6) if lp.idle_w > LARGE_W else ("kW", 1e3)
         for place, load in enumerate(at):
-            base_w = _base_w(baselines[name], load)
-            rows.append(_row(name, load, lp, nodes, tasks, seed, watts, base_w, offline))
+            rows.append(_row(name, load, lp, nodes, tasks, seed, watts, baselines[name], offline))
             tell(_line(rows[-1], place == 0, *unit))
     tell(explanation(rows))
     if out is not None:
@@ -128,8 +132,20 @@ def bound_command(
             print("\n".join(lines))
 
 
-def _base_w(baseline: NDArray[np.float64] | None, load: float) -> float | None:
-    return None if baseline is None else float(np.interp(load, LOADS, baseline))
+def _saving_most(lp: ConfigurationLp, counts: NDArray[Any], bound: Bound, baseline: Curves, load: float) -> float:
+    """Against the baseline's power, at the baseline's service: who refuses more draws less, and saves nothing by it."""
+
+    def read(column: str) -> float:
+        return float(np.interp(load, LOADS, baseline.mean(column)))
+
+    gpus, vcpu = min(read("grar") * bound.gpu_requested, bound.gpu_served), bound.cpu_only_served
+    if read("failed") > 0 and CPU_ONLY in baseline.values:
+        vcpu = min(vcpu, read(CPU_ONLY))
+    if np.isnan(gpus):
+        return math.nan
+    serves_all = gpus >= bound.gpu_served * (1 - 1e-6) and vcpu >= bound.cpu_only_served
+    least_w = bound.power_w if serves_all else lp.least_power(counts, gpus, vcpu).power_w
+    return 1 - least_w / read("eopc_w")
 
 
 def _row(
@@ -140,13 +156,14 @@ def _row(
     trace: Workload,
     seed: int | None,
     profile: PowerProfile,
-    base_w: float | None,
+    baseline: Curves | None,
     offline_s: float | None,
 ) -> Row:
     arrived = None if seed is None else arrived_by(trace, nodes.gpu_milli, load, seed)
     counts = expected_counts(trace, nodes.gpu_milli, load) if arrived is None else arrived.counts()
     bound = lp.solve(counts)
-    found: dict[str, float | None] = {"saving_most": None if base_w is None else 1 - bound.power_w / base_w}
+    saving = None if baseline is None else _saving_most(lp, counts, bound, baseline, load)
+    found: dict[str, float | None] = {"saving_most": saving}
     if offline_s is not None and arrived is not None and seed is not None:
         shuffled = nodes.ordered(node_order(nodes, seeded(seed).node_order))
         best = Search(shuffled, arrived, profile).best(bound, Target.of(trace), offline_s)[-1]
@@ -214,7 +231,11 @@ def explanation(rows: Sequence[Row]) -> str:
             "less than `least power`: compare watts only where as much is served.",
         ]
     if any(row.saving_most is not None for row in rows):
-        texts.append("`saving at most` is that of `least power` against FGD in the results folder.")
+        texts += [
+            "`saving at most` is against FGD in the results folder, at the service that FGD reached there: what a",
+            "policy saves beyond it, it saves by refusing work. Few seeds differ from the trace's shares: --seed N",
+            "bounds one run.",
+        ]
     if any(row.offline_power_w is not None for row in rows):
         texts += [
             "`found` is a placement that a search came to, checked by the engine: what is truly possible lies between",

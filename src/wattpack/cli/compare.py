@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
 
-from wattpack.cli.made import made_with, raise_if_failed
+from wattpack.cli.made import made_with, never_fit, raise_if_failed
 from wattpack.cli.outputs import EXPERIMENT, check_folder
 from wattpack.cli.plugins import load_plugins
 from wattpack.cli.progress import progress_bar
@@ -71,7 +72,7 @@ def compare_command(
         A moved task is paused for so long and leaves so much later; a task runs for an hour in the mean.
     bound
         The bound too: the least power that any policy could reach at the most service (5 to 11 s for a built-in trace).
-        It is left out of itself for traces with very many classes; --bound insists, --no-bound leaves it out.
+        Skipped for traces with many classes; --bound forces it, --no-bound skips it always.
     batch
         Run each policy also with windows: so many tasks are held and placed together.
     batch_seconds
@@ -128,10 +129,9 @@ def compare_command(
         print(f"steady   {out / 'steady.csv'}")
     for name in trace or []:
         if name not in {scenario.trace for scenario in comparison.scenarios}:
-            print(f"{name}: no tasks, nothing to compare", file=sys.stderr)
+            print(f"{name}: no tasks, expected at least one: nothing to compare", file=sys.stderr)
     for name, texts in comparison.unplaceable.items():
-        for text in texts:
-            print(f"{name}: can never fit any node: {text}", file=sys.stderr)
+        print(f"{name}: {never_fit(texts)}", file=sys.stderr)
     raise_if_failed(comparison.outcome)
 
 
@@ -151,9 +151,22 @@ def bounded(comparison: Comparison, datacenter: str, out: Path, insists: bool) -
     traces = {name: trace for name, trace in inputs.traces.items() if insists or bound_is_quick(trace)}
     results = with_bound(comparison.results, inputs.datacenters[datacenter], traces, folder=out)
     for name in inputs.traces.keys() - traces.keys():
-        print(f"{name}: the bound is left out, it would take minutes (--bound insists)", file=sys.stderr)
+        print(f"{name}: the bound is skipped, it would take minutes (--bound forces it)", file=sys.stderr)
     write_summary(out / "summary.csv", results)
     return replace(comparison, results=results)
+
+
+def file_names(traces: Iterable[str]) -> dict[str, str]:
+    """A name for the files of each trace: that of its file without folder and ending, where that tells them apart."""
+    found = list(traces)
+    stems = [Path(trace).stem for trace in found]
+    names: dict[str, str] = {}
+    for trace, stem in zip(found, stems, strict=True):
+        alone = stems.count(stem) == 1
+        name = stem if alone else "-".join(part for part in Path(trace).parts if part not in ("/", "..")) or stem
+        same = sum(other == name or other.startswith(f"{name}~") for other in names.values())
+        names[trace] = f"{name}~{same + 1}" if same else name
+    return names
 
 
 def write_pictures(comparison: Comparison, out: Path, gpus: float, on: str) -> list[Path]:
@@ -163,8 +176,8 @@ def write_pictures(comparison: Comparison, out: Path, gpus: float, on: str) -> l
 
     results = comparison.results
     figures = []
-    for trace in dict.fromkeys(trace for trace, _ in results):
-        figures += save(compare_figure(results, trace), out / "figures", f"compare-{Path(trace).stem}", kinds=("png",))
+    for trace, name in file_names(dict.fromkeys(trace for trace, _ in results)).items():
+        figures += save(compare_figure(results, trace), out / "figures", f"compare-{name}", kinds=("png",))
     made = made_with("wattpack compare", comparison.outcome, results, on)
     write_report(out / "report.html", results, made, gpus=gpus)
     return figures

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from urllib.parse import quote
 
@@ -49,7 +50,7 @@ def explain_command(
     policy
         Policy expression, for example pwr:0.1+fgd:0.9.
     task
-        Name of the task.
+        Name of the task; or its place in the file, `#3` for the third, where several have the same name.
     live
         NAMESPACE/POD: ask a running `wattpack serve` instead of files.
     server
@@ -88,7 +89,7 @@ def explain_command(
         engine = Engine(datacenter, workload.classes, mix, Target.of(trace))
         engine.run(before, luck[:index])
         explanation = explain(engine, k, luck[index])
-    print_explanation(explanation, workload.classes[k], task, index, top)
+    print_explanation(explanation, workload.classes[k], workload.task_name(index), index, top)
 
 
 def explain_live(pod: str, server: str | None) -> None:
@@ -105,8 +106,14 @@ def explain_live(pod: str, server: str | None) -> None:
 def task_index(workload: Workload, name: str, file: Path) -> int:
     names = workload.task_names or ()
     if name not in names:
+        if (match := re.fullmatch(r"#([0-9]+)", name)) and 1 <= int(match[1]) <= len(names):
+            return int(match[1]) - 1
         raise UserError(f"--task {name!r}: {file} has no task of this name ({len(names)} tasks)")
-    return names.index(name)
+    same = [place for place, other in enumerate(names, 1) if other == name]
+    if len(same) > 1:
+        places = ", ".join(f"#{place}" for place in same[:5]) + (", ..." if len(same) > 5 else "")
+        raise UserError(f"--task {name!r}: {file} has {len(same)} tasks of this name, expected a place: {places}")
+    return same[0] - 1
 
 
 def print_explanation(explanation: Explanation, task: TaskClass, name: str, index: int, top: int) -> None:

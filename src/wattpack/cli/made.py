@@ -1,13 +1,23 @@
-"""What became of the runs of a command: failures on stderr, and the exit code."""
+"""How results were made, with the command line as it was given; and what became of the runs."""
 
 from __future__ import annotations
 
+import shlex
 import sys
+from typing import Any
 
+from wattpack.cli import given_words
 from wattpack.errors import RunError
 from wattpack.experiments.runner import Outcome
-from wattpack.report.made import made_with as made_with  # for the commands: one import for how results were made
+from wattpack.experiments.summary import Results
+from wattpack.report import made
+from wattpack.report.made import never_fit as never_fit  # for the commands: one import for how results were made
 from wattpack.report.made import told as told
+
+
+def made_with(command: str, outcome: Outcome, results: Results, on: str) -> dict[str, Any]:
+    words = given_words.get()
+    return made.made_with(shlex.join(["wattpack", *words]) if words else command, outcome, results, on)
 
 
 def raise_if_failed(outcome: Outcome) -> None:

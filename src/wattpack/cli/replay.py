@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from wattpack.cli.made import never_fit
 from wattpack.cli.outputs import check_files, words_beside
 from wattpack.cli.placements import measure, outcome_of, print_saving, read_placements, refuse_not_understood
 from wattpack.cli.plugins import faults_of, load_plugins
@@ -124,8 +125,8 @@ def replay_command(
         write_csv(decisions, DECISIONS, decision_rows(run))
     if series is not None:
         write_csv(series, SERIES, series_rows(run))
-    for text in unplaceable_classes(datacenter, workload):
-        print(f"can never fit any node: {text}", file=sys.stderr)
+    if kinds := unplaceable_classes(datacenter, workload):
+        print(never_fit(kinds), file=sys.stderr)
     with words_beside(decisions, series):
         print_outcome(run, f"{mix.expression} {window.label}".rstrip())
         if now is not None:

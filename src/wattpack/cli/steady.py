@@ -31,26 +31,42 @@ def show_steady(rows: Sequence[SteadyRow]) -> None:
             title=Text(f"{trace}: steady state at offered load {load:g}{told}"), show_edge=False, title_justify="left"
         )
         table.add_column("policy", no_wrap=not movings and not held)
-        columns = ["MW", "saving %", "GRAR", "W per GPU", "frag. GPUs", *(["moves a task"] if movings else [])]
+        unit, unit_w = unit_of([row.mean("eopc_w") for row in rows if (row.trace, row.load) == (trace, load)])
+        columns = [unit, "saving %", "GRAR", "W per GPU", "frag. GPUs", *(["moves a task"] if movings else [])]
         columns += [*(["GPUs paused"] if paused else []), *(["wait s, most"] if held else [])]
         for column in columns:
             table.add_column(column, justify="right", no_wrap=True)
         for row in rows:
             if (row.trace, row.load) == (trace, load):
-                table.add_row(Text(row.title), *_cells(row, baseline, bool(movings), paused, held))
+                table.add_row(Text(row.title), *_cells(row, baseline, unit_w, bool(movings), paused, held))
         console.print(table)
 
 
-def _cells(row: SteadyRow, baseline: SteadyRow | None, moves: bool, paused: bool, held: bool) -> list[str]:
+def unit_of(power_w: Sequence[float]) -> tuple[str, float]:
+    """MW, kW or W, whichever shows the largest of these with its digits, and how many watts that is."""
+    most = max((value for value in power_w if value == value), default=0.0)
+    return ("MW", 1e6) if most >= 50_000 else ("kW", 1e3) if most >= 50 else ("W", 1.0)
+
+
+def number(value: float, digits: int, spread: float | None = None) -> str:
+    """A number with its spread; a dash where there is none, as watts per GPU where no GPU is in use."""
+    if value != value:
+        return "-"
+    return f"{value:.{digits}f}" if spread is None else f"{value:.{digits}f}±{spread:.{digits}f}"
+
+
+def _cells(
+    row: SteadyRow, baseline: SteadyRow | None, unit_w: float, moves: bool, paused: bool, held: bool
+) -> list[str]:
     saving = "-"
-    if baseline is not None and row is not baseline:
-        saving = f"{100 * (1 - row.mean('eopc_w') / baseline.mean('eopc_w')):.1f}"
+    if baseline is not None and row is not baseline and baseline.mean("eopc_w") > 0:
+        saving = number(100 * (1 - row.mean("eopc_w") / baseline.mean("eopc_w")), 1)
     cells = [
-        f"{row.mean('eopc_w') / 1e6:.3f}",
+        number(row.mean("eopc_w") / unit_w, 3),
         saving,
-        f"{row.mean('grar'):.4f}±{row.spread('grar'):.4f}",
-        f"{row.mean('w_per_gpu'):.1f}±{row.spread('w_per_gpu'):.1f}",
-        f"{row.mean('fragmentation_gpus'):.0f}",
+        number(row.mean("grar"), 4, row.spread("grar")),
+        number(row.mean("w_per_gpu"), 1, row.spread("w_per_gpu")),
+        number(row.mean("fragmentation_gpus"), 0 if row.mean("fragmentation_gpus") >= 10 else 1),
     ]
     cells += [f"{row.moves_per_arrival:.3f}"] if moves else []
     cells += [f"{row.mean('paused_gpus'):.2f}"] if paused else []

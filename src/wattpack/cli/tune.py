@@ -45,8 +45,8 @@ def tune_command(
 ) -> None:
     """Try policies, their knobs and mixes of two; recommend the expression that saves most at the GRAR of FGD.
 
-    All candidates run on few seeds, the better half on twice as many, and so on. What is told of the recommended one
-    was measured on fresh seeds. Finished runs are kept in the folder: the same command goes on from them.
+    All candidates run on few seeds, the better half on twice as many, and so on. The numbers of the recommended one
+    were measured on fresh seeds. Finished runs are kept in the folder: the same command goes on from them.
 
     Parameters
     ----------
@@ -187,6 +187,9 @@ def advice_lines(tuned: Tuned, wanted: Wanted) -> list[str]:
         f"  saves {100 * best.saving:.2f} ± {100 * best.saving_error:.2f} points against FGD {service} "
         f"({best.grar:.4f}, FGD's {base.grar:.4f})",
     ]
+    if not best.saving > best.saving_error:
+        lines[0] += f", with a saving that {len(best.seeds)} seeds cannot tell from zero"
+        lines.append(f"  more seeds may tell: --seeds {4 * wanted.seeds} takes four times as long")
     if difference < -wanted.grar_loss:  # it was admitted on the seeds that chose it
         lines.append("  that is less service than was asked for: more --seeds would tell")
     if advice.next is not None and advice.next.policy != BASELINE:

@@ -27,6 +27,7 @@ from wattpack.experiments.chosen import (
     chosen_seeds,
     chosen_traces,
 )
+from wattpack.experiments.needs import need_gpus
 from wattpack.experiments.plugins import import_file, read_plugins
 from wattpack.experiments.runner import Outcome, Report, run_experiment
 from wattpack.experiments.scenario import Inputs, Scenario
@@ -97,6 +98,8 @@ def compare(
     inputs = Inputs(chosen_datacenters(datacenter), chosen_traces(traces), chosen_profiles(profile))
     for nodes, watts in product(inputs.datacenters.values(), inputs.profiles.values()):
         check_models(nodes, watts)
+    for name, nodes in inputs.datacenters.items():
+        need_gpus(name, nodes)
     # A trace without tasks has no loads to read at: its result is empty.
     filled = tuple(name for name, trace in inputs.traces.items() if len(trace) > 0)
     block = Block(

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from wattpack.datasets.inflation import UP_TO
 from wattpack.engine.record import Run, grar
 from wattpack.engine.state import ALLOCATED, CPU_POWER, FAILED, FRAGMENTATION, GPU_POWER, MICRO
 from wattpack.model.fragmentation import REASONS
@@ -17,10 +18,16 @@ LOADS = np.round(np.arange(261) * STEP, 3)  # 0, 0.005, ..., 1.3: GPU requested 
 # What a curve holds at every load. `allocated` is GPU allocated / GPU of the datacenter.
 FRAGMENTATION_COLUMNS = tuple(f"fragmentation_{reason}_milli" for reason in REASONS)
 COLUMNS = ("eopc_w", "cpu_w", "gpu_w", "grar", "allocated", "failed", "fragmentation_milli", *FRAGMENTATION_COLUMNS)
+CPU_ONLY = "cpu_only_vcpu"  # vCPU of the placed tasks that ask for no GPU; run files of earlier versions lack it
+LEAST = "least_w"  # the least power at the curve's own service; where the bound was computed
 
 
-def read_at_loads(run: Run) -> dict[str, NDArray[np.float64]]:
-    """The state at each of LOADS: after the last task that arrived at or below that load."""
+def read_at_loads(run: Run, up_to: float = UP_TO) -> dict[str, NDArray[np.float64]]:
+    """The state at each of LOADS: after the last task that arrived at or below that load.
+
+    The workload was drawn up to the load `up_to`: it ends before the first task that would exceed it, so every load up
+    to there was reached, also by a run whose last task left a large one out.
+    """
     capacity = max(1, run.datacenter.gpu_milli)
     limits = np.floor(LOADS * capacity + 0.5)
     after = np.searchsorted(run.requested_milli, limits, side="right")  # tasks that arrived by then
@@ -36,11 +43,20 @@ def read_at_loads(run: Run) -> dict[str, NDArray[np.float64]]:
         "fragmentation_milli": rows[:, FRAGMENTATION:].sum(axis=1) / MICRO,
     }
     columns.update({name: rows[:, FRAGMENTATION + i] / MICRO for i, name in enumerate(FRAGMENTATION_COLUMNS)})
-    # Loads that the workload did not reach have no reading.
-    unreached = limits >= (run.requested_milli[-1] if len(run) else 0) + capacity * STEP * 2
+    columns[CPU_ONLY] = _cpu_only_vcpu(run)[after]
+    # A workload without GPU requests reaches no load.
+    last = up_to + STEP / 2 if len(run) and run.requested_milli[-1] > 0 else 0.0
+    unreached = last < LOADS
     for values in columns.values():
         values[unreached] = np.nan
     return columns
+
+
+def _cpu_only_vcpu(run: Run) -> NDArray[np.float64]:
+    """After 0, 1, ... tasks, in the order of placing: vCPU of the tasks without GPU that were placed."""
+    vcpu = np.array([0.0 if task.num_gpu else task.cpu_milli / 1000 for task in run.workload.classes] or [0.0])
+    placed = np.where(run.node >= 0, vcpu[run.workload.sequence], 0.0)
+    return np.append(0.0, np.cumsum(placed if run.order is None else placed[run.order]))
 
 
 @dataclass(frozen=True)

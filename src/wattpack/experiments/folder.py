@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wattpack.errors import UserError
-from wattpack.experiments.curves import COLUMNS, LOADS, Curves
+from wattpack.experiments.curves import COLUMNS, CPU_ONLY, LOADS, Curves
 from wattpack.experiments.parquet import encode, has_checksum, is_intact, is_whole
 from wattpack.experiments.scenario import Scenario, labels
 from wattpack.files import make_folder, say, sync_all, write_text, write_whole
@@ -113,7 +113,8 @@ class ResultsFolder:
         results = {}
         for (trace, policy), by_seed in found.items():
             seeds = tuple(sorted(by_seed))
-            values = {column: np.stack([by_seed[seed][column] for seed in seeds]) for column in COLUMNS}
+            known = [column for column in (*COLUMNS, CPU_ONLY) if all(column in by_seed[seed] for seed in seeds)]
+            values = {column: np.stack([by_seed[seed][column] for seed in seeds]) for column in known}
             results[trace, policy] = Curves(trace, policy, seeds, values, *said[trace, policy])
         return results
 
@@ -150,7 +151,8 @@ class ResultsFolder:
 
 def _query(connection: Any, files: list[Path]) -> Iterator[tuple[str, Readings]]:
     names = ", ".join(_literal(str(file)) for file in files)
-    query = f"SELECT filename, {', '.join(COLUMNS)} FROM read_parquet([{names}], filename = true)"
+    columns = f"{', '.join(COLUMNS)}, COLUMNS('^(filename|{CPU_ONLY})$')"  # the last one may not be there
+    query = f"SELECT {columns} FROM read_parquet([{names}], filename = true)"
     try:
         table = connection.execute(query).fetchnumpy()
     except Exception as fault:
@@ -164,7 +166,10 @@ def _query(connection: Any, files: list[Path]) -> Iterator[tuple[str, Readings]]
     points = len(LOADS)
     for start in range(0, len(table["filename"]), points):
         rows = slice(start, start + points)
-        yield Path(table["filename"][start]).stem, {column: table[column][rows].copy() for column in COLUMNS}
+        yield (
+            Path(table["filename"][start]).stem,
+            {column: table[column][rows].copy() for column in (*COLUMNS, CPU_ONLY) if column in table},
+        )
 
 
 def _fault(file: Path) -> str:

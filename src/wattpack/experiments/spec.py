@@ -205,6 +205,8 @@ class _Reader:
 
     def datacenter(self, place: str, name: str) -> None:
         self.read(place, name, DATACENTERS, load_datacenter, self.datacenters)
+        if name in self.datacenters and self.datacenters[name].gpu_milli == 0:
+            self.problem(place, f"{name!r} has no node with a GPU, expected at least one")
 
     def trace(self, place: str, name: str) -> None:
         self.read(place, name, alibaba2023.TRACES, load_trace, self.traces)

@@ -202,11 +202,16 @@ def _cells(row: SteadyRow, baseline: SteadyRow | None) -> list[str]:
     moving = row.moving
     return (
         [row.trace, row.policy, f"{row.load:g}", *means, saving, f"{row.mean('grar'):.6f}"]
-        + [f"{row.mean(measure):.3f}" for measure in ("w_per_gpu", "allocated_gpus", "fragmentation_gpus")]
+        + [_text(row.mean(measure), 3) for measure in ("w_per_gpu", "allocated_gpus", "fragmentation_gpus")]
         + [str(len(row.runs)), f"{row.spread('eopc_w'):.1f}", spread, f"{row.spread('grar'):.6f}"]
-        + [f"{row.spread('w_per_gpu'):.3f}"]
+        + [_text(row.spread("w_per_gpu"), 3)]
         + ([str(moving.every), str(moving.moves), f"{row.moves_per_arrival:.5f}"] if moving else ["", "", ""])
     )
+
+
+def _text(value: float, digits: int) -> str:
+    """Empty for a NaN: there are no watts per GPU where none is in use."""
+    return "" if value != value else f"{value:.{digits}f}"
 
 
 def _held_cells(row: SteadyRow) -> list[str]:

@@ -10,16 +10,18 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from wattpack.experiments.curves import LOADS, STEP, Curves
+from wattpack.experiments.curves import LEAST, LOADS, STEP, Curves
 from wattpack.files import write_whole
 
 Results = dict[tuple[str, str], Curves]
 
 BASELINE = "fgd"
+BOUND = "bound"  # no policy but a limit
 HEADER = (
     *("trace", "policy", "load", "eopc_w", "cpu_w", "gpu_w", "saving", "grar", "fragmentation_milli", "seeds"),
     *("eopc_w_std", "saving_std", "grar_std", "fragmentation_milli_std", "allocated", "failed"),
     *("datacenter", "profile"),
+    LEAST,
 )
 EVERY = round(0.01 / STEP)
 
@@ -32,6 +34,8 @@ def summary_rows(results: Results, policies: Collection[str] | None = None) -> l
             continue
         baseline = results.get((trace, BASELINE))
         saving = curves.saving(baseline) if baseline else None
+        if policy == BOUND and baseline is not None:
+            saving = _as_limit(curves, results, baseline)
         by_seed = curves.saving_by_seed(baseline) if baseline else None
         by_seed = by_seed if by_seed is not None and len(by_seed) > 0 else None  # the bound shares no seed
         saving_std = by_seed.std(axis=0, ddof=1 if len(by_seed) > 1 else 0) if by_seed is not None else None
@@ -55,9 +59,19 @@ def summary_rows(results: Results, policies: Collection[str] | None = None) -> l
             _texts(curves.mean("failed"), 1),
             [curves.datacenter] * len(loads),
             [curves.profile] * len(loads),
+            _texts(curves.mean(LEAST) if LEAST in curves.values else None, 1),
         )
         rows += [list(row) for row in zip(*columns, strict=True)]
     return rows
+
+
+def _as_limit(bound: Curves, results: Results, baseline: Curves) -> NDArray[np.float64]:
+    """The bound's saving; NaN where a policy that serves less saves more, because there it limits nothing."""
+    others = [
+        row.saving(baseline) for (name, policy), row in results.items() if name == bound.trace and policy != BOUND
+    ]
+    saving = bound.saving(baseline)
+    return np.where(np.fmax.reduce(others) > saving, np.nan, saving)
 
 
 def _texts(values: NDArray[np.float64] | None, digits: int) -> list[str]:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 # Results: curves by (trace, policy), what every function of this room draws, prints or writes.
-from wattpack.experiments.summary import BASELINE, Results
-
-BOUND = "bound"  # no policy but a limit: drawn like one, never called the best
+# BOUND: no policy but a limit, drawn like one, never called the best.
+from wattpack.experiments.summary import BASELINE, BOUND, Results
 
 __all__ = ["BASELINE", "BOUND", "Results"]

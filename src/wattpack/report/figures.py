@@ -29,7 +29,7 @@ from wattpack.report.panels import (
     save,
     saving_lines,
 )
-from wattpack.report.readings import first_loss, mean, policies, spread
+from wattpack.report.readings import at_equal_service, first_loss, mean, policies, spread
 from wattpack.report.style import KNOWN, pwr_share, trace_label
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def compare_figure(results: Results, trace: str) -> Figure:
         lines = saving_lines(results, trace, shown)
         draw_lines(axes, [*baseline, *lines], WHOLE, markers=8)
         fit_y(axes, [*baseline, *lines], SETTLED, DEEPEST)
-        frame(axes, "Power saving", SAVING_LABEL)
+        frame(axes, _saving_title(results, trace), SAVING_LABEL)
         zoom = (first_loss(results, trace), 1.0)
         _grar_panel(figure.add_subplot(grid[0, 1]), results, trace, shown, zoom, "GRAR (GPU allocated / requested)")
         axes_eopc = figure.add_subplot(grid[1, 1])
@@ -135,7 +135,7 @@ def share_figure(results: Results, trace: str) -> Figure:
     with print_style():
         figure = new_figure(COLUMN, 4.2)
         top, bottom = figure.subplots(2, 1)
-        lines = renamed(saving_lines(results, trace, shown), names)
+        lines = renamed(saving_lines(results, trace, shown, raw=True), names)
         draw_lines(top, lines, WHOLE)
         fit_y(top, [*lines, _zero()], WHOLE)
         frame(top, f"(a) Power saving, {_the_trace(trace)}", SAVING_LABEL)
@@ -154,7 +154,7 @@ def saving_figure(results: Results, traces: Sequence[str], extra: Sequence[str] 
     with print_style():
         figure, panels = _stacked(results, traces)
         for axes, trace, number in panels:
-            lines = saving_lines(results, trace, shown)
+            lines = saving_lines(results, trace, shown, raw=True)
             axes.axhline(0, color="#000000", linewidth=0.7)
             draw_lines(axes, lines, WHOLE)
             fit_y(axes, [*lines, _zero()], SETTLED, DEEPEST)
@@ -205,6 +205,10 @@ def _round_up(step: float) -> float:
     """The next of 1, 2, 2.5, 5, 10 times a power of ten."""
     power = 10.0 ** np.floor(np.log10(step)) if step > 0 else 1.0
     return float(next(nice * power for nice in (1, 2, 2.5, 5, 10) if nice * power >= step))
+
+
+def _saving_title(results: Results, trace: str) -> str:
+    return "Power saving at equal service" if at_equal_service(results, trace) else "Power saving"
 
 
 def _alpha(policy: str) -> str:

@@ -18,7 +18,7 @@ from typing import Any
 
 from wattpack.experiments.curves import FRAGMENTATION_COLUMNS
 from wattpack.files import make_folder, write_whole
-from wattpack.report import Results
+from wattpack.report import BOUND, Results
 from wattpack.report.payload import json_in_script, payload
 from wattpack.report.readings import seeds_of, traces
 from wattpack.report.sections import (
@@ -88,8 +88,10 @@ def report(
 
 def _subtitle(results: Results, found: Sequence[str], policies: Sequence[str]) -> str:
     counts = seeds_of(results)
-    what = (
-        f"{_many(len(policies), 'scheduling policy', 'scheduling policies')} on {_many(len(found), 'trace', 'traces')}"
+    run = [policy for policy in policies if policy != BOUND]
+    bound = " and the bound" if BOUND in policies else ""
+    what = f"{_many(len(run), 'scheduling policy', 'scheduling policies')}{bound} on " + (
+        _many(len(found), "trace", "traces")
     )
     if not counts:
         return what

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 from wattpack.experiments.provenance import machine, versions
 from wattpack.experiments.runner import Outcome
 from wattpack.report import Results
+
+NAMED = 3  # kinds of tasks that are spelled out
 
 
 def made_with(command: str, outcome: Outcome, results: Results, on: str) -> dict[str, Any]:
@@ -30,3 +33,11 @@ def told(outcome: Outcome) -> str:
     if outcome.failed:
         parts.append(f"{len(outcome.failed)} failed")
     return ", ".join(parts)
+
+
+def never_fit(kinds: Sequence[str]) -> str:
+    """The tasks that no node could ever hold, in a line."""
+    if len(kinds) == 1:
+        return f"can never fit any node: {kinds[0]}"
+    more = f"; and {len(kinds) - NAMED} more kinds" if len(kinds) > NAMED else ""
+    return f"can never fit any node: {len(kinds)} kinds of tasks: {'; '.join(kinds[:NAMED])}{more}"

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from wattpack.experiments.curves import LOADS, at
 from wattpack.files import make_folder, write_whole
 from wattpack.report import BASELINE, Results
-from wattpack.report.readings import mean, saving, saving_spread, spread
+from wattpack.report.readings import eopc_w, mean, raw_saving, saving, saving_spread, spread
 from wattpack.report.style import Look, label, look
 
 if TYPE_CHECKING:
@@ -105,13 +105,17 @@ def new_figure(width: float, height: float) -> Figure:
     return figure
 
 
-def saving_lines(results: Results, trace: str, policies: Iterable[str]) -> list[Line]:
-    """Savings in percent of those of `policies` that the results hold; the baseline's own (0) is left out."""
+def saving_lines(results: Results, trace: str, policies: Iterable[str], raw: bool = False) -> list[Line]:
+    """Savings in percent of those of `policies` that the results hold; the baseline's own (0) is left out.
+
+    raw: as the paper has them, whatever the policies serve.
+    """
+    read = raw_saving if raw else saving
     chosen = [policy for policy in policies if (trace, policy) in results and policy != BASELINE]
     return [
         Line(
             plain(label(policy)),
-            saving(results, trace, policy) * 100,
+            read(results, trace, policy) * 100,
             saving_spread(results, trace, policy) * 100,
             look(policy),
         )
@@ -124,7 +128,7 @@ def column_lines(results: Results, trace: str, policies: Iterable[str], column: 
     return [
         Line(
             plain(label(policy)),
-            mean(results[trace, policy], column) * scale,
+            (eopc_w(results, trace, policy) if column == "eopc_w" else mean(results[trace, policy], column)) * scale,
             spread(results[trace, policy], column) * scale,
             look(policy),
         )

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from wattpack.experiments.curves import FRAGMENTATION_COLUMNS, LOADS, STEP
 from wattpack.report import BASELINE, BOUND, Results
-from wattpack.report.readings import mean, policies, saving, saving_spread, spread, traces
+from wattpack.report.readings import at_equal_service, eopc_w, mean, policies, saving, saving_spread, spread, traces
 from wattpack.report.style import REASONS, label, look, trace_label
 
 Array = NDArray[np.float64]
@@ -51,6 +51,7 @@ def payload(results: Results, gpus: float | None) -> dict[str, Any]:
             {
                 "name": trace,
                 "label": trace_label(trace),
+                "equal": at_equal_service(results, trace),
                 "curves": [_curve(results, trace, p, found.index(p), units) for p in policies(results, trace)],
             }
             for trace in traces(results)
@@ -63,7 +64,7 @@ def _curve(results: Results, trace: str, policy: str, place: int, units: dict[st
     several = len(curves.seeds) > 1
     pairs = {
         "saving": (saving(results, trace, policy) * 100, saving_spread(results, trace, policy) * 100),
-        "eopc": (mean(curves, "eopc_w"), spread(curves, "eopc_w")),
+        "eopc": (eopc_w(results, trace, policy), spread(curves, "eopc_w")),
         "grar": (mean(curves, "grar"), spread(curves, "grar")),
         "allocated": (mean(curves, "allocated"), spread(curves, "allocated")),
         "fragmentation": (mean(curves, "fragmentation_milli") / 1000, spread(curves, "fragmentation_milli") / 1000),

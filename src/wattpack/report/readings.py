@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
-from wattpack.experiments.curves import LOADS, Curves, at
+from wattpack.experiments.curves import LEAST, LOADS, Curves, at
 from wattpack.report import BASELINE, BOUND, Results
 from wattpack.report.style import rank
 
@@ -37,18 +39,75 @@ def spread(curves: Curves, column: str) -> Array:
     return curves.spread(column) if column in curves.values else np.full(len(LOADS), np.nan)
 
 
+def at_equal_service(results: Results, trace: str) -> bool:
+    """Whether savings are at equal service: the least power at each policy's own service is known."""
+    found = _of_policies(results, trace)
+    return bool(found) and all(LEAST in curves.values for curves in found)
+
+
 def saving(results: Results, trace: str, policy: str) -> Array:
-    """1 - EOPC / EOPC of the baseline as a fraction; NaN without a baseline."""
+    """What `policy` saves against the baseline, as a fraction; NaN without a baseline.
+
+    1 - EOPC / EOPC of the baseline. Who refuses more draws less: where the bound is known, each EOPC is therefore taken
+    in multiples of the least power at the service that the policy itself reached. Where two serve the same, that is the
+    same number. The bound is then the least power at the baseline's service, and no policy saves more.
+    """
     base = results.get((trace, BASELINE))
-    return results[trace, policy].saving(base) if base is not None else np.full(len(LOADS), np.nan)
+    if base is None:
+        return np.full(len(LOADS), np.nan)
+    if not at_equal_service(results, trace):
+        return _raw_saving(results, trace, policy, base)
+    own = np.ones(len(LOADS)) if policy == BOUND else _in_least(results[trace, policy])
+    return 1 - own / _in_least(base)
+
+
+def _in_least(curves: Curves) -> Array:
+    return curves.mean("eopc_w") / curves.mean(LEAST)
+
+
+def raw_saving(results: Results, trace: str, policy: str) -> Array:
+    """As the paper has it: 1 - EOPC / EOPC of the baseline, whatever they serve; the bound only where it holds then."""
+    base = results.get((trace, BASELINE))
+    return np.full(len(LOADS), np.nan) if base is None else _raw_saving(results, trace, policy, base)
+
+
+def _raw_saving(results: Results, trace: str, policy: str, base: Curves) -> Array:
+    own = results[trace, policy].saving(base)
+    return unbeaten(own, [row.saving(base) for row in _of_policies(results, trace)]) if policy == BOUND else own
+
+
+def eopc_w(results: Results, trace: str, policy: str) -> Array:
+    """Mean EOPC; that of the bound only where no policy draws less by serving less."""
+    own = mean(results[trace, policy], "eopc_w")
+    if policy != BOUND:
+        return own
+    return unbeaten(own, [mean(row, "eopc_w") for row in _of_policies(results, trace)], least=True)
+
+
+def unbeaten(bound: Array, rows: Sequence[Array], least: bool = False) -> Array:
+    """The bound where it is the most (or least) of all, NaN where a policy does better by serving less."""
+    if not rows:
+        return bound
+    best = np.fmin.reduce(rows) if least else np.fmax.reduce(rows)
+    return np.where(best < bound if least else best > bound, np.nan, bound)
+
+
+def _of_policies(results: Results, trace: str) -> list[Curves]:
+    return [curves for (name, policy), curves in results.items() if name == trace and policy != BOUND]
 
 
 def saving_spread(results: Results, trace: str, policy: str) -> Array:
     """Standard deviation over the seeds of the saving seed by seed; 0 where there is nothing to vary."""
     base, curves = results.get((trace, BASELINE)), results[trace, policy]
-    if base is None or len(set(base.seeds) & set(curves.seeds)) < 2:
+    common = sorted(set(base.seeds) & set(curves.seeds)) if base is not None else []
+    if base is None or len(common) < 2:
         return np.zeros(len(LOADS))
-    return curves.saving_by_seed(base).std(axis=0, ddof=1)
+    if not at_equal_service(results, trace):
+        return curves.saving_by_seed(base).std(axis=0, ddof=1)
+    own, other = (
+        (one.values["eopc_w"] / one.values[LEAST])[[one.seeds.index(seed) for seed in common]] for one in (curves, base)
+    )
+    return (1 - own / other).std(axis=0, ddof=1)
 
 
 def steady_saving(results: Results, trace: str, policy: str) -> float:
@@ -64,6 +123,18 @@ def by_saving(results: Results, trace: str) -> list[str]:
     middle = [policy for policy in found if policy not in (BASELINE, BOUND)]
     middle.sort(key=lambda policy: -steady_saving(results, trace, policy))
     return [p for p in found if p == BASELINE] + middle + [p for p in found if p == BOUND]
+
+
+def serve_alike(results: Results, trace: str) -> bool:
+    """Whether all policies serve the same, to the digits that tables show, wherever tables state a saving."""
+    shares = np.array([[mean(row, "grar")[at(load)] for load in SAVING_LOADS] for row in _of_policies(results, trace)])
+    return bool(np.nanmax(np.ptp(shares, axis=0), initial=0.0) < 0.0005) if len(shares) else True
+
+
+def unbeaten_at(least: Sequence[float], shown: Sequence[str]) -> list[float]:
+    """A column of a table in which less is better: NaN instead of a bound that a row beats."""
+    best = min((v for v, policy in zip(least, shown, strict=True) if policy != BOUND and v == v), default=np.inf)
+    return [np.nan if policy == BOUND and v > best else v for v, policy in zip(least, shown, strict=True)]
 
 
 def until(values: Array, threshold: float) -> float | None:

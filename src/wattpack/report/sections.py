@@ -14,11 +14,14 @@ from wattpack.report.readings import (
     BUSY_LOAD,
     FULL_LOAD,
     SAVING_LOADS,
+    at_equal_service,
     by_saving,
     mean,
     saving,
     saving_spread,
+    serve_alike,
     spread,
+    unbeaten_at,
     watts_per_gpu,
 )
 from wattpack.report.style import label, trace_label
@@ -83,7 +86,22 @@ def trace_table(results: Results, trace: str, place: int, gpus: float | None) ->
     """Table of one trace. The script shows the chosen trace's; on paper and without script all are there."""
     title = html.escape(trace_title(trace))
     heads, rows = _readings(results, trace, gpus)
-    return f'<section class="trace" data-trace="{place}"><h3>{title}</h3>{_table(heads, rows, title)}</section>'
+    table = f"{_table(heads, rows, title)}{_service_note(results, trace)}"
+    return f'<section class="trace" data-trace="{place}"><h3>{title}</h3>{table}</section>'
+
+
+def _service_note(results: Results, trace: str) -> str:
+    """What a reader must know where policies do not serve the same."""
+    if serve_alike(results, trace):
+        return ""
+    text = "Policies serve different amounts here, and who refuses more draws less: compare GRAR too."
+    if at_equal_service(results, trace):
+        text = (
+            "Policies serve different amounts here. Savings are at equal service: each EOPC is taken relative to the "
+            "least possible power for the GPU that the policy serves. The bound is the least power for what "
+            f"{BASELINE.upper()} serves; a dash stands where a policy draws less than the bound because it serves less."
+        )
+    return f'<p class="note">{html.escape(text)}</p>'
 
 
 def trace_tiles(results: Results, trace: str, place: int) -> str:
@@ -125,7 +143,11 @@ def _readings(results: Results, trace: str, gpus: float | None) -> tuple[list[st
     if gpus:
         heads.append(f"W per GPU at {BUSY_LOAD:g}")
     rows: list[list[Cell]] = []
-    for policy in by_saving(results, trace):
+    shown = by_saving(results, trace)
+    power = unbeaten_at([float(mean(results[trace, p], "eopc_w")[at(BUSY_LOAD)]) / 1000 for p in shown], shown)
+    watts = [float(watts_per_gpu(results[trace, p], gpus)[at(BUSY_LOAD)]) for p in shown] if gpus else []
+    watts = unbeaten_at(watts, shown) if gpus else []
+    for place, policy in enumerate(shown):
         curves = results[trace, policy]
         several = len(curves.seeds) > 1 and policy != BOUND
         mark = ' <span class="mark">baseline</span>' if policy == BASELINE else ""
@@ -136,9 +158,9 @@ def _readings(results: Results, trace: str, gpus: float | None) -> tuple[list[st
             row.append(_number(value, 1, deviation if several and policy != BASELINE else None))
         grar = float(mean(curves, "grar")[at(FULL_LOAD)])
         row.append(_number(grar, 3, float(spread(curves, "grar")[at(FULL_LOAD)]) if several else None))
-        row.append(_number(float(mean(curves, "eopc_w")[at(BUSY_LOAD)]) / 1000, 1))
+        row.append(_number(power[place], 1))
         if gpus:
-            row.append(_number(float(watts_per_gpu(curves, gpus)[at(BUSY_LOAD)]), 1))
+            row.append(_number(watts[place], 1))
         rows.append(row)
     return heads, rows
 

@@ -56,14 +56,14 @@ KNOWN = {
     "bound": Look("#000000", "#f5f5f5", (1, 1), "", 0.8),
 }
 
-# Mixes of PWR and FGD: the colour is a scale of PWR's share, from FGD-like sky blue to PWR's own vermilion. The three
-# mixes of the paper sit on anchors that differ in lightness as well.
+# Mixes of PWR and FGD: the colour is a scale of PWR's share, from sky blue to PWR's own vermilion. The three mixes of
+# the paper sit on anchors that differ in hue and lightness (three blues could not be told apart) and in their dashes.
 SCALE = (
     (0.01, "#93cdee", "#c9ecff"),
     (0.05, "#56b4e9", "#8fd3fb"),
     (0.1, "#0072b2", "#3b9fe8"),
-    (0.2, "#12306b", "#6c7cf0"),
-    (0.4, "#5d2a86", "#a473e6"),
+    (0.2, "#6a1b9a", "#b07cff"),
+    (0.4, "#8d1f6f", "#e070c8"),
     (0.7, "#a52c62", "#e0699b"),
     (1.0, "#d55e00", "#ff8a3c"),
 )
@@ -71,6 +71,7 @@ MIX_MARKERS = {
     0.01: "p", 0.02: "h", 0.05: "o", 0.1: "s", 0.2: "^", 0.3: ">",
     0.4: "<", 0.5: "d", 0.6: "8", 0.7: "P", 0.8: "X", 0.9: "H",
 }  # fmt: skip
+MIX_DASHES: dict[float, tuple[int, ...]] = {0.05: (6, 2), 0.2: (4, 1, 1, 1)}
 OTHER_MARKERS = ("p", "h", ">", "d", "H", "8")
 
 # For policies that are not known here, chosen by a digest of the name: the same in every run and on every machine.
@@ -145,7 +146,7 @@ def look(policy: str) -> Look:
     share = pwr_share(policy)
     if share is not None:
         marker = MIX_MARKERS.get(round(share, 4), OTHER_MARKERS[digest % len(OTHER_MARKERS)])
-        return Look(_on_scale(share, 1), _on_scale(share, 2), SOLID, marker)
+        return Look(_on_scale(share, 1), _on_scale(share, 2), MIX_DASHES.get(round(share, 4), SOLID), marker)
     light, dark = STRANGERS[digest % len(STRANGERS)]
     dash = STRANGE_DASHES[digest // 7 % len(STRANGE_DASHES)]
     return Look(light, dark, dash, OTHER_MARKERS[digest // 31 % len(OTHER_MARKERS)])

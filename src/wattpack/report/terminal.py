@@ -17,12 +17,15 @@ from wattpack.report.readings import (
     BUSY_LOAD,
     FULL_LOAD,
     SAVING_LOADS,
+    at_equal_service,
     by_saving,
     mean,
     policies,
     saving,
     saving_spread,
+    serve_alike,
     traces,
+    unbeaten_at,
     watts_per_gpu,
 )
 from wattpack.report.style import look
@@ -42,6 +45,8 @@ def print_comparison(results: Results, console: Console, gpus: float | None = No
             console.print()
         console.print(_title(results, trace, console.width, ascii_only))
         console.print(comparison_table(results, trace, gpus, console.width, ascii_only))
+        if (note := _note(results, trace)) is not None:
+            console.print(Text(note, style="dim"))
         if len(found) <= PLOTTED_TRACES and (trace, BASELINE) in results and len(policies(results, trace)) > 1:
             console.print()
             console.print(savings_plot(results, trace, min(MAX_WIDTH, console.width), ascii_only))
@@ -60,7 +65,7 @@ def comparison_table(
     if gpus:
         heads.append(f"W/GPU\n{BUSY_LOAD:g}")
         watts = [watts_per_gpu(results[trace, policy], gpus)[at(BUSY_LOAD)] for policy in shown]
-        columns.append(_marked(watts, shown, 0, least=True))
+        columns.append(_marked(unbeaten_at(watts, shown), shown, 0, least=True))
     table = Table(box=box.SIMPLE_HEAD, padding=0, show_edge=False)
     widths = [max(5, *(cell.cell_len for cell in column)) for column in columns]
     # A long name of a policy is cut, never a number.
@@ -122,7 +127,20 @@ def _title(results: Results, trace: str, width: int, ascii_only: bool) -> Text:
     sign = _sign(width, ascii_only)
     deviation = f"{sign} deviation " if sign else ""
     seeds = "1 seed" if count == 1 else f"mean {deviation}of {count} seeds"
-    return Text.assemble((_printable(trace, ascii_only), "bold"), f": saving against {BASELINE} in %, {seeds}")
+    equal = " at equal service" if at_equal_service(results, trace) else ""
+    return Text.assemble((_printable(trace, ascii_only), "bold"), f": saving against {BASELINE}{equal} in %, {seeds}")
+
+
+def _note(results: Results, trace: str) -> str | None:
+    """What a reader must know where policies do not serve the same."""
+    if serve_alike(results, trace):
+        return None
+    if at_equal_service(results, trace):
+        return (
+            "Equal service: power is taken relative to the least possible for the GPU that\n"
+            f"a policy serves; {BOUND}: the least power for what {BASELINE} serves."
+        )
+    return "Policies serve different amounts here: who refuses more draws less (GRAR)."
 
 
 def _sign(width: int, ascii_only: bool) -> str:

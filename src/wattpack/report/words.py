@@ -8,7 +8,7 @@ import numpy as np
 
 from wattpack.experiments.curves import at
 from wattpack.report import BASELINE, BOUND, Results
-from wattpack.report.readings import FULL_LOAD, STEADY, mean, policies, saving, steady_saving, until
+from wattpack.report.readings import FULL_LOAD, STEADY, at_equal_service, mean, policies, saving, steady_saving, until
 
 MIDDLE = 0.5  # the load at which a sentence states the saving
 THRESHOLDS = (20, 15, 12, 10, 8, 5, 4, 3, 2, 1)  # percent, for "stays above ... until ..."
@@ -56,7 +56,8 @@ def sentences(results: Results, trace: str) -> list[str]:
         said.append(_about_others(results, trace, others))
     limit = saving(results, trace, BOUND)[at(MIDDLE)] if (trace, BOUND) in results else np.nan
     if np.isfinite(limit):
-        said.append(f"No scheduler that serves all it can saves more than {_percent(limit)} at load {MIDDLE:g}.")
+        who = f"serves what {BASELINE.upper()} serves" if at_equal_service(results, trace) else "serves all it can"
+        said.append(f"No scheduler that {who} saves more than {_percent(limit)} at load {MIDDLE:g}.")
     return said
 
 
@@ -134,7 +135,10 @@ def _about_refusals(results: Results, trace: str, policy: str) -> str | None:
     own, base = (float(mean(results[trace, name], "grar")[at(MIDDLE)]) for name in (policy, BASELINE))
     if not own < base - 0.005:
         return None
-    return f"Part of that is work not done: at load {MIDDLE:g} it serves {own:.3f}, {BASELINE.upper()} {base:.3f}."
+    served = f"at load {MIDDLE:g} it serves {own:.3f}, {BASELINE.upper()} {base:.3f}"
+    if at_equal_service(results, trace):
+        return f"It refuses more than {BASELINE.upper()} ({served}); savings are at equal service."
+    return f"Part of that is work not done: {served}."
 
 
 def _served(results: Results, trace: str, policy: str) -> str:

@@ -2,48 +2,37 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from wattpack.datasets.inflation import run_workload, seeded
 from wattpack.errors import UserError
+from wattpack.experiments.bound.less_served import follow_service
 from wattpack.experiments.bound.lp import MOST_SIZES, ConfigurationLp
-from wattpack.experiments.checked_json import read_checked, write_checked
-from wattpack.experiments.curves import COLUMNS, LOADS, STEP, Curves
+from wattpack.experiments.bound.service import Demands, Planes
+from wattpack.experiments.bound.service import expected_counts as expected_counts  # part of what this module offers
+from wattpack.experiments.bound.solved import KEPT, Solved, bound_digest, read_solved, written
+from wattpack.experiments.checked_json import write_checked
+from wattpack.experiments.curves import COLUMNS, LEAST, LOADS, STEP, Curves
 from wattpack.experiments.folder import ResultsFolder
 from wattpack.experiments.scenario import Scenario, datacenter_digest, labels, trace_digest
 from wattpack.experiments.summary import BASELINE, Results
+from wattpack.experiments.summary import BOUND as BOUND  # part of what this module offers
 from wattpack.files import make_folder
 from wattpack.model.nodes import Datacenter
 from wattpack.model.power import PAPER, PowerProfile
 from wattpack.model.tasks import Workload
 
-BOUND = "bound"  # the name that reports know
 QUICK_CLASSES = 500  # the paper's traces have 78 to 457 and take 5 to 11 s; many sizes of shares are what takes minutes
 NO_SEED = -1  # the bound belongs to no run
 # A curve is solved at every tenth of load and, up to load 1, again around its bends; elsewhere it is a straight line.
 COARSE, FINE = round(0.1 / STEP), round(0.01 / STEP)
 STRAIGHT = 0.002  # relative: how far from a line three points may lie; the curve is then within a quarter of it
 FOLLOWED = round(1.0 / STEP)
-CODE = ("lp.py", "curves.py", "patterns.py", "rows.py")
-KEPT = ("load", "allocated", "eopc_w", "cpu_w", "gpu_w")
 BENDS = (1, 2)  # the columns of KEPT that are followed
-
-
-def expected_counts(trace: Workload, capacity_gpu_milli: int, load: float) -> NDArray[np.float64]:
-    """Tasks of each class when the trace's shares ask for `load` of the GPU capacity: fractions, not a draw.
-
-    The bound of the mean demand bounds the mean over draws: the most service is concave in the counts, the least power
-    convex. A trace that asks for no GPU has no load: it is taken once.
-    """
-    requested = int(trace.gpu_request_milli().sum())
-    scale = load * capacity_gpu_milli / requested if requested > 0 else 1.0
-    return trace.counts().astype(np.float64) * scale
 
 
 def arrived_by(trace: Workload, capacity_gpu_milli: int, load: float, seed: int) -> Workload:
@@ -62,27 +51,32 @@ def bound_curves(
     Without `loads`, they are chosen so that the lines follow the bound. The bound has no failed tasks and no
     fragmentation: those columns are NaN.
     """
-    return _curves(trace.name, _points(datacenter, trace, loads, profile))
+    return _curves(trace.name, _points(datacenter, trace, loads, profile).rows)
 
 
-def _points(
-    datacenter: Datacenter, trace: Workload, loads: Sequence[float] | None, profile: PowerProfile
-) -> list[list[float]]:
-    """Rows of KEPT, loads ascending."""
+def _points(datacenter: Datacenter, trace: Workload, loads: Sequence[float] | None, profile: PowerProfile) -> Solved:
     lp = ConfigurationLp(datacenter, trace.classes, profile)
+    least, most = [], []
 
     def row(load: float) -> list[float]:
         bound = lp.solve(expected_counts(trace, datacenter.gpu_milli, load))
-        return [load, bound.grar * load, bound.power_w, bound.cpu_w, bound.gpu_w]
+        least.append(bound.least_w)
+        if bound.most_gpus is not None:
+            most.append(bound.most_gpus)
+        share = bound.cpu_only_served / bound.cpu_only_requested if bound.cpu_only_requested > 0 else 1.0
+        return [load, bound.grar * load, bound.power_w, bound.cpu_w, bound.gpu_w, share]
 
+    rows: dict[float, list[float]] = {}
     if loads is not None:
-        return [row(load) for load in sorted(set(loads))]
-    rows: dict[int, list[float]] = {}
-    wanted = set(range(0, len(LOADS), COARSE))
-    while wanted:
-        rows.update({i: row(float(LOADS[i])) for i in sorted(wanted)})
-        wanted = _beside_bends(rows)
-    return [rows[i] for i in sorted(rows)]
+        rows = {load: row(load) for load in sorted(set(loads))}
+    else:
+        found: dict[int, list[float]] = {}
+        wanted = set(range(0, len(LOADS), COARSE))
+        while wanted:
+            found.update({i: row(float(LOADS[i])) for i in sorted(wanted)})
+            wanted = _beside_bends(found)
+        rows = {float(LOADS[i]): found[i] for i in sorted(found)}
+    return Solved(list(rows.values()), Planes.of(least, most))
 
 
 def _beside_bends(rows: Mapping[int, list[float]]) -> set[int]:
@@ -115,17 +109,27 @@ def with_bound(
     loads: Sequence[float] | None = None,
     folder: Path | None = None,
     profile: PowerProfile = PAPER,
+    at_own_service: bool = True,
 ) -> Results:
     """The results and, for each of `traces` that has any, its bound as policy `bound`, last.
+
+    The bound is that of the tasks that really came, mean over the seeds of the first policy. `at_own_service`: each
+    policy's curves also get the column `LEAST`, the least power at the service that the policy itself reached.
 
     traces: by the names that the results use. In `folder` bounds are kept as bound-DIGEST.json and found again.
     """
     extended = dict(results)
     for name, trace in traces.items():
-        beside = next((curves for (label, _), curves in results.items() if label == name), None)
-        if beside is not None:
-            bound = _kept(name, datacenter, trace, loads, folder, profile)
-            extended[name, BOUND] = replace(bound, datacenter=beside.datacenter, profile=beside.profile)
+        found = [curves for (label, _), curves in results.items() if label == name]
+        if not found:
+            continue
+        solved = _kept(name, datacenter, trace, loads, folder, profile, found if at_own_service else [])
+        demands = Demands(solved.planes, trace, datacenter.gpu_milli)
+        if at_own_service:
+            for curves in found:
+                values = curves.values | {LEAST: demands.least_w(curves)}
+                extended[name, curves.policy] = replace(curves, values=values)
+        extended[name, BOUND] = _realised(name, solved, demands, found[0])
     return extended
 
 
@@ -136,49 +140,45 @@ def _kept(
     loads: Sequence[float] | None,
     folder: Path | None,
     profile: PowerProfile,
-) -> Curves:
-    if folder is None:
-        return _curves(name, _points(datacenter, trace, loads, profile))
-    file = folder / f"bound-{bound_digest(datacenter, trace, loads, profile)}.json"
-    rows = _read(file)
-    if rows is None:
-        rows = _points(datacenter, trace, loads, profile)
-        make_folder(folder)
-        write_checked(file, {"trace": name, "columns": KEPT, "rows": rows})
-    return _curves(name, rows)
-
-
-def _read(file: Path) -> list[list[float]] | None:
-    """The rows of a kept bound; None where it is not there or not whole: it is then made again."""
-    found = read_checked(file)
-    try:
-        rows = found["rows"] if found is not None else []
-        whole = len(rows) > 0 and all(len(row) == len(KEPT) and all(map(np.isfinite, row)) for row in rows)
-    except (KeyError, TypeError):
-        return None
-    return rows if whole else None
+    found: Sequence[Curves],
+) -> Solved:
+    """What is solved already and kept in the folder, and what the policies found need beyond it."""
+    file = None if folder is None else folder / f"bound-{bound_digest(datacenter, trace, loads, profile)}.json"
+    kept = None if file is None else read_solved(file, len(trace.classes))
+    solved = _points(datacenter, trace, loads, profile) if kept is None else kept
+    solved = follow_service(solved, found, datacenter, trace, profile)
+    if file is not None and solved is not kept:
+        make_folder(file.parent)
+        write_checked(file, {"trace": name, "columns": KEPT, **written(solved)})
+    return solved
 
 
 def _curves(name: str, rows: list[list[float]]) -> Curves:
     load, *read = np.array(rows, dtype=np.float64).T
     values = {column: np.full((1, len(LOADS)), np.nan) for column in COLUMNS}
-    for column, points in zip(KEPT[1:], read, strict=True):
+    for column, points in zip(KEPT[1:-1], read, strict=False):
         values[column][0] = np.interp(LOADS, load, points, left=np.nan, right=np.nan)
     values["grar"][0] = np.where(LOADS > 0, values["allocated"][0] / np.maximum(LOADS, STEP), 1.0)
     return Curves(name, BOUND, (NO_SEED,), values)
 
 
-def bound_digest(datacenter: Datacenter, trace: Workload, loads: Sequence[float] | None, profile: PowerProfile) -> str:
-    """Of everything that decides a bound: contents, loads, watts, and the code."""
-    said = (datacenter_digest(datacenter), trace_digest(trace), loads and sorted(loads), repr(profile))
-    code = b"".join((Path(__file__).parent / name).read_bytes() for name in CODE)
-    return hashlib.sha256(repr(said).encode() + code).hexdigest()[:16]
+def _realised(name: str, solved: Solved, demands: Demands, policy: Curves) -> Curves:
+    """The bound of the tasks that came with the seeds of a policy, as far as its runs and the loads asked for go."""
+    expected = _curves(name, solved.rows)
+    share = np.interp(LOADS, [row[0] for row in solved.rows], [row[5] for row in solved.rows])
+    there = np.isfinite(expected.mean("eopc_w")) & np.isfinite(policy.mean("eopc_w"))
+    values = dict(expected.values)
+    for column, found in demands.bound(policy.seeds, share).items():
+        values[column] = np.where(there, found, np.nan)[None, :]
+    of_the_power = values["eopc_w"] / expected.values["eopc_w"]
+    values |= {column: expected.values[column] * of_the_power for column in ("cpu_w", "gpu_w")}
+    return Curves(name, BOUND, (NO_SEED,), values, policy.datacenter, policy.profile)
 
 
-def baseline_w(
+def baseline_in(
     folder: Path, datacenter: Datacenter, trace: Workload, profile: PowerProfile, seed: int | None
-) -> NDArray[np.float64]:
-    """EOPC of the baseline at LOADS in a results folder: the mean over its seeds, or that of one seed."""
+) -> Curves:
+    """The baseline in a results folder: all its seeds, or one."""
     if not (folder / "experiment.json").is_file():
         raise UserError(f"{folder}: no experiment.json in it, expected a results folder")
     stored = ResultsFolder(folder)
@@ -189,6 +189,9 @@ def baseline_w(
         found = results.get((label, scenario.label))
         is_same = (scenario.label, scenario.profile, scenario.datacenter_digest, scenario.trace_digest) == same
         if is_same and found is not None and (seed is None or seed in found.seeds):
-            return found.mean("eopc_w") if seed is None else found.values["eopc_w"][found.seeds.index(seed)]
+            if seed is None:
+                return found
+            place = found.seeds.index(seed)
+            return replace(found, seeds=(seed,), values={name: rows[[place]] for name, rows in found.values.items()})
     runs = "runs" if seed is None else f"a run with seed {seed}"
     raise UserError(f"{folder}: {runs} of {BASELINE} on this trace, datacenter and power profile not found in it")

@@ -49,6 +49,19 @@ def rounded_sizes(gpu_milli: NDArray[Any]) -> NDArray[Any]:
 
 
 @dataclass(frozen=True)
+class Plane:
+    """Bounds every demand and every service, not only the one it was solved for, where it touches the bound.
+
+    Demand and service are right-hand sides of the LP, so its prices hold for all of them (weak duality).
+    """
+
+    fixed: float
+    per_task: Floats  # by class
+    per_gpu: float = 0.0  # of a GPU that is served
+    per_vcpu: float = 0.0  # of a vCPU that is served to tasks without GPU
+
+
+@dataclass(frozen=True)
 class Bound:
     """What no placement of a demand can do better than. Power is that of the whole datacenter, idle power included."""
 
@@ -60,6 +73,8 @@ class Bound:
     cpu_w: float  # of the solution found, as `gpu_w` and `placed`
     gpu_w: float
     placed: Floats  # tasks by [class, node type]
+    least_w: Plane  # no placement draws less
+    most_gpus: Plane | None = None  # no placement serves more; only where the most was asked for
 
     @property
     def grar(self) -> float:
@@ -71,6 +86,7 @@ class _Solution:
     value: float  # of the LP over the patterns known
     limit: float  # no solution over all patterns is below this
     x: Floats
+    price: Floats  # of the rows' limits: those that do not change, the counts, the service; 0 or below
 
 
 class ConfigurationLp:
@@ -113,13 +129,14 @@ class ConfigurationLp:
         asked = counts.astype(np.float64)
         requested, cpu_only = float(self._request @ asked), float(self.cpu_only_vcpu @ asked)
         gpu = self._most(asked, self._request)
-        most_gpu = min(gpu.limit, requested)
+        most_gpu, plane = min(gpu.limit, requested), self._most_plane(gpu)
         try:  # in the paper's traces all tasks without GPU always fit beside the most GPU
-            return replace(self.least_power(asked, gpu.value, cpu_only), gpu_served=most_gpu)
+            return replace(self.least_power(asked, gpu.value, cpu_only), gpu_served=most_gpu, most_gpus=plane)
         except InfeasibleError:
             vcpu = self._most(asked, self.cpu_only_vcpu, ((self._request, gpu.value),))
             found = self.least_power(asked, gpu.value, vcpu.value)
-            return replace(found, gpu_served=most_gpu, cpu_only_served=min(vcpu.limit, cpu_only))
+            vcpu_served = min(vcpu.limit, cpu_only)
+            return replace(found, gpu_served=most_gpu, cpu_only_served=vcpu_served, most_gpus=plane)
 
     def least_power(self, counts: NDArray[Any], gpu_served: float, cpu_only_served: float) -> Bound:
         """The least power of any placement that serves at least so many GPUs and vCPU of tasks without GPU."""
@@ -139,13 +156,26 @@ class ConfigurationLp:
             cpu_w=cpu_w,
             gpu_w=self.idle_w + found.value - cpu_w,
             placed=placed,
+            least_w=self._least_plane(found),
         )
+
+    def _least_plane(self, found: _Solution) -> Plane:
+        """value = prices x limits; what patterns not yet known could gain depends neither on demand nor on service."""
+        fixed, per_task, served = np.split(found.price, [len(self._limits), len(self._limits) + len(self.classes)])
+        fixed_w = self.idle_w + float(fixed @ self._limits) - (found.value - found.limit)
+        per_gpu, per_vcpu = (-served * (1 - SLACK)).tolist()
+        return Plane(fixed_w, per_task, per_gpu, per_vcpu)
+
+    def _most_plane(self, found: _Solution) -> Plane:
+        """The same from above: `found` is that of `_most`, whose value and limit have their sign turned."""
+        fixed, per_task = np.split(found.price, [len(self._limits)])
+        return Plane(-float(fixed @ self._limits) + (found.limit - found.value), -per_task)
 
     def _most(self, counts: Floats, worth: Floats, least: Least = ()) -> _Solution:
         """The most of `worth` (of a task, by class) that can be served; `limit` is not below it."""
         cost = np.append(-worth[self._pairs[0]], np.zeros(len(self.nodes)))
         found = self._minimise(counts, cost, np.zeros_like(self._fill_w), least)
-        return _Solution(-found.value, -found.limit, found.x)
+        return replace(found, value=-found.value, limit=-found.limit)
 
     def _minimise(self, counts: Floats, cost: Floats, fill_cost: Floats, least: Least) -> _Solution:
         """Solve, price all patterns, add the best of each type, until none would gain more than `CLOSE_ENOUGH`.
@@ -153,21 +183,27 @@ class ConfigurationLp:
         cost: of x and e; fill_cost: [types, 1001], of one GPU by its fill.
         """
         for _ in range(MAX_ROUNDS):
-            x, value, gpu_price, size_price = self._solve_known(counts, cost, fill_cost, least)
+            x, value, price = self._solve_known(counts, cost, fill_cost, least)
+            gpu_price, size_price = self._pattern_prices(price)
             fills = self._pricing.fills_milli
             gain, found = self._pricing.best(size_price, fill_cost[:, fills] + gpu_price[:, None])
             # Each GPU holds one pattern: that is all that patterns not yet known can gain.
             missing = float(self._gpus @ np.maximum(gain, 0.0))
             patterns = np.unique(np.concatenate([self._patterns, found[(gain > 0) & (self._gpus > 0)]]), axis=0)
             if missing <= CLOSE_ENOUGH * max(1.0, abs(value)) or len(patterns) == len(self._patterns):
-                return _Solution(value, value - missing, x)
+                return _Solution(value, value - missing, x, price)
             self._patterns = patterns
         raise RunError(f"the bound did not settle in {MAX_ROUNDS} rounds: please report the datacenter and the trace")
 
+    def _pattern_prices(self, price: Floats) -> tuple[Floats, Floats]:
+        """What a GPU costs, [types], and what room for a task is worth, [types, sizes]."""
+        types, sizes = len(self.nodes), len(self.sizes_milli)
+        return -price[:types], -price[types : types * (1 + sizes)].reshape(types, sizes)
+
     def _solve_known(
         self, counts: Floats, cost: Floats, fill_cost: Floats, least: Least
-    ) -> tuple[Floats, float, Floats, Floats]:
-        """The LP over the patterns known: solution, value, prices [types] of a GPU and [types, sizes] of a task."""
+    ) -> tuple[Floats, float, Floats]:
+        """The LP over the patterns known: solution, value, and the price of each row's limit (0 or below)."""
         from scipy import sparse  # 0.3 s: only where a bound is asked for
         from scipy.optimize import linprog
 
@@ -196,5 +232,4 @@ class ConfigurationLp:
             raise InfeasibleError("no placement over the patterns known serves that much")
         if solved.status != 0:
             raise RunError(f"the bound could not be computed: {solved.message}")
-        price = -solved.ineqlin.marginals[: types * (1 + sizes)]
-        return solved.x, float(solved.fun), price[:types], price[types:].reshape(types, sizes)
+        return solved.x, float(solved.fun), solved.ineqlin.marginals

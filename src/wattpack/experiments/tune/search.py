@@ -18,6 +18,7 @@ from wattpack.datasets.sources import load_datacenter, load_trace
 from wattpack.errors import RunError, UserError
 from wattpack.experiments.axes import FIRST_SEED, MAX_SEEDS, Block, Experiment, resolve
 from wattpack.experiments.curves import at
+from wattpack.experiments.needs import need_gpus, need_tasks
 from wattpack.experiments.runner import Outcome, Report, run_experiment
 from wattpack.experiments.scenario import Inputs
 from wattpack.experiments.steady import ARRIVALS
@@ -123,10 +124,10 @@ class _Runs:
         self.wanted, self.out, self.progress, self.on, self.workers = wanted, out, progress, on, workers
         self.plugins, self.outcome, self.blocks = plugins, Outcome(), list[Block]()
         datacenter, trace = load_datacenter(wanted.datacenter), load_trace(wanted.trace)
-        if len(trace) == 0 or datacenter.gpu_milli == 0 or int(trace.gpu_request_milli().sum()) == 0:
-            raise UserError(
-                f"{wanted.trace}: no GPU is asked for or there is none, expected a GPU workload to tune for"
-            )
+        need_gpus(wanted.datacenter, datacenter)
+        need_tasks(wanted.trace, trace)
+        if int(trace.gpu_request_milli().sum()) == 0:
+            raise UserError(f"{wanted.trace}: no task asks for a GPU, expected at least one to tune for")
         profiles = {wanted.profile: PROFILES[wanted.profile]}
         self.inputs = Inputs({wanted.datacenter: datacenter}, {wanted.trace: trace}, profiles)
 

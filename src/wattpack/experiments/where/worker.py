@@ -57,7 +57,7 @@ def run_on_worker(token: str, scenario: Scenario) -> bytes:
 
 def run_file(scenario: Scenario, inputs: Inputs) -> bytes:
     """One run, read at the grid of loads, as the file that is stored."""
-    return encode_run(scenario, read_at_loads(run_scenario(scenario, inputs)))
+    return encode_run(scenario, read_at_loads(run_scenario(scenario, inputs), scenario.up_to))
 
 
 def _make_ready(setup: Setup) -> None:

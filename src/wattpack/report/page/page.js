@@ -146,7 +146,8 @@ function render() {
   const trace = data.traces[state.trace];
   const range = state.range || wholeRange();
   const about = measure.stacked ? `, ${data.policies[trace.curves[state.policy].policy].label}` : "";
-  byId("chart-title").replaceChildren(`${measure.name} on ${trace.label}${about} `, element("span", `(${measure.unit})`, "unit"));
+  const equal = measure.key === "saving" && trace.equal ? " at equal service" : "";
+  byId("chart-title").replaceChildren(`${measure.name}${equal} on ${trace.label}${about} `, element("span", `(${measure.unit})`, "unit"));
   byId("policy-field").hidden = !measure.stacked;
   byId("bands").closest("label").hidden = Boolean(measure.stacked) || !allLines().some((line) => line.spread);
   byId("from").value = range[0].toFixed(2);
