@@ -16,7 +16,7 @@ from wattpack.engine.state import State
 from wattpack.experiments.defrag.beam import best_steps, is_small
 from wattpack.experiments.defrag.carry_out import Move as Move
 from wattpack.experiments.defrag.carry_out import Step, Table
-from wattpack.experiments.defrag.chains import Chain
+from wattpack.experiments.defrag.chains import MOST_LEAVING, Chain
 from wattpack.experiments.defrag.listing import in_chains, join_short, needed, value_w
 
 LEAST_W = 1.0  # a move that brings less is not worth its trouble
@@ -65,7 +65,8 @@ class Defrag:
             kept = join_short(self.table.make(steps), self.board.worth_w, least_w)
             left_out = {move.task for move in found} - {move.task for move in kept}
             near = {n for move in found if move.task in left_out for n in (move.from_node, move.to_node)}
-            number, cut_short = kept[-1].chain + 1 if kept else 0, len(found) == most
+            number = kept[-1].chain + 1 if kept else 0
+            cut_short = len(found) + MOST_LEAVING > most  # a chain may have found the rest of the limit too short
             found = kept + self._chains(most - len(kept), least_w, cut_short, number, near)
         return found
 
