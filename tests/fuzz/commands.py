@@ -167,7 +167,12 @@ def compare(building: Building) -> list[str]:
     draw, faults = building.draw, building.faults
     nodes_and_tasks(building)
     words = ["compare", "--datacenter", "nodes.csv", "--trace", "tasks.csv", "--policy", draw(one_policy(faults))]
-    words += ["--seeds", draw(st.one_of(FEW, FEW, ODD_COUNT) if faults else FEW), "--out", building.output(folder=True)]
+    words += [
+        "--seeds",
+        draw(st.one_of(FEW, FEW, FEW, ODD_COUNT) if faults else FEW),
+        "--out",
+        building.output(folder=True),
+    ]
     options = {
         "--steady": number("0.5", "0.5,0.9"),
         "--defrag-every": number("5", "100"),
@@ -219,7 +224,7 @@ def tune(building: Building) -> list[str]:
     words = ["tune", "--datacenter", "nodes.csv", "--trace", "tasks.csv", "--policy", draw(one_policy(faults))]
     words += [
         "--seeds",
-        draw(st.one_of(number("2"), ODD_COUNT) if faults else number("2")),
+        draw(st.one_of(number("2"), number("2"), number("2"), ODD_COUNT) if faults else number("2")),
         "--out",
         building.output(folder=True),
     ]

@@ -40,6 +40,29 @@ FOUND = {
         {**results.INPUTS, "results/runs/x.parquet": Folder(), "results/experiment.json": b"{}"},
         outputs=("results",),
     ),
+    "a task larger than the datacenter": Case(
+        (
+            "tune",
+            "--datacenter",
+            "nodes.csv",
+            "--trace",
+            "tasks.csv",
+            "--policy",
+            "fgd",
+            "--seeds",
+            "2",
+            "--out",
+            "out",
+        ),
+        {"nodes.csv": NODES, "tasks.csv": TASKS.replace(b"1,1000,", b"11,1000,")},
+    ),
+    "a cluster at a port that is none": Case(
+        ("serve", "--check", "--kubeconfig", "kubeconfig"),
+        {
+            "kubeconfig": b'{"current-context": "a", "contexts": [{"name": "a", "context": {"cluster": "c"}}], '
+            b'"clusters": [{"name": "c", "cluster": {"server": "http://127.0.0.1:99999"}}]}'
+        },
+    ),
     "a file name of two lines": Case(("run", "a\nb.toml"), FILES),
 }
 
