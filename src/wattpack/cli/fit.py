@@ -66,7 +66,7 @@ def fit_command(
             raise UserError(f"{refusal(held)}, expected a dialect that understands them (--config)")
         say_if_compiling()
         view = View(settings)
-        view.replace_nodes(nodes)
+        view.replace_nodes([node for node in nodes if node.metadata.name])  # a decision for "" is one for no node
         view.replace_pods(pods)
         try:
             wanted = msgspec.json.decode(text, type=Pod)

@@ -29,6 +29,7 @@ from wattpack.kube.translate import (
 from wattpack.model.power import GPU_MILLI
 
 CONTROL_PLANE = ("node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master")
+NAMELESS = "without a name, expected metadata.name"
 MIRROR = "kubernetes.io/config.mirror"  # the annotation of a static pod
 
 
@@ -63,7 +64,7 @@ def take_snapshot(nodes: Sequence[Node], pods: Iterable[Pod], reading: Reading) 
     for pod in pods:
         name = f"pod {pod.metadata.namespace}/{pod.metadata.name}"
         if pod.metadata.name == "":
-            found.leave_out(name, "without a name, expected metadata.name")
+            found.leave_out(name, NAMELESS)
             continue
         try:
             facts = read_pod(pod, reading)
@@ -100,7 +101,7 @@ def _read_nodes(nodes: Iterable[Node], reading: Reading, found: Snapshot) -> dic
     known = {}
     for node in nodes:
         name = node.metadata.name
-        if why := _takes_no_pods(node):
+        if why := NAMELESS if name == "" else _takes_no_pods(node):
             found.leave_out(f"node {name}", why)
             continue
         try:

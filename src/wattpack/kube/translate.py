@@ -86,8 +86,6 @@ class Reading:
 
 def read_node(node: Node, reading: Reading) -> NodeFacts:
     name, dialect = node.metadata.name, reading.dialect
-    if name == "":
-        raise Unreadable("without a name, expected metadata.name")
     try:
         allocatable = node.status.allocatable
         cpu = cpu_milli_down(nano(allocatable.get("cpu", 0)))

@@ -127,8 +127,8 @@ def _title(results: Results, trace: str, width: int, ascii_only: bool) -> Text:
     sign = _sign(width, ascii_only)
     deviation = f"{sign} deviation " if sign else ""
     seeds = "1 seed" if count == 1 else f"mean {deviation}of {count} seeds"
-    equal = " at equal service" if at_equal_service(results, trace) else ""
-    return Text.assemble((_printable(trace, ascii_only), "bold"), f": saving against {BASELINE}{equal} in %, {seeds}")
+    equal = ", equal service" if at_equal_service(results, trace) else ""
+    return Text.assemble((_printable(trace, ascii_only), "bold"), f": saving against {BASELINE} in %{equal}, {seeds}")
 
 
 def _note(results: Results, trace: str) -> str | None:
