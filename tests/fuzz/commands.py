@@ -7,7 +7,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from fuzz.case import Case
+from fuzz.case import Case, Folder, Link
 from fuzz.clusters import cluster_file, pod_file
 from fuzz.documents import configuration, document_file, experiment, kubeconfig
 from fuzz.lines import Building, finished, given_options, number, odd_policy, policy
@@ -344,6 +344,33 @@ def policies(building: Building) -> list[str]:
     ]
 
 
+def new_policy(building: Building) -> list[str]:
+    draw, faults = building.draw, building.faults
+    odd = (
+        "x" * 250,
+        "x" * 300,
+        "__main__",
+        "class",
+        "fgd",
+        "json",
+        "a.b",
+        "1x",
+        "_",
+        "\u00fc",
+        "\udcff",
+        "../x",
+        "a\nb",
+        "-x",
+        "",
+    )
+    name = draw(st.one_of(st.just("mine"), st.sampled_from(odd))) if faults else "mine"
+    words = ["new-policy", name]
+    if faults and draw(st.integers(0, 3)) == 0:  # something is in the way
+        there = draw(st.sampled_from(("mine.py", "test_mine.py")))
+        building.files[there] = draw(st.sampled_from((b"mine\n", Folder(), Link("nowhere/x"), Link("loop"))))
+    return [*words, "--out", building.output(folder=True)] if draw(st.booleans()) else words
+
+
 def no_command(building: Building) -> list[str]:
     """Help, versions, and words that are no command."""
     words = (
@@ -384,6 +411,7 @@ COMMANDS: dict[str, Grammar] = {
     "fit": fit,
     "serve": serve,
     "policies": policies,
+    "new-policy": new_policy,
     "again": again,
     "": no_command,
 }

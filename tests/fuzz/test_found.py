@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fuzz import results
-from fuzz.case import Case, Folder
+from fuzz.case import Case, Folder, Link
 from fuzz.contract import check
 from fuzz.run import Runner
 
@@ -63,6 +63,9 @@ FOUND = {
             b'"clusters": [{"name": "c", "cluster": {"server": "http://127.0.0.1:99999"}}]}'
         },
     ),
+    "a new policy with a name too long for a file": Case(("new-policy", "x" * 250)),
+    "a new policy named as the program's own module": Case(("new-policy", "__main__")),
+    "a link to nothing in the way of a new policy's test": Case(("new-policy", "mine"), {"test_mine.py": Link("no/x")}),
     "a file name of two lines": Case(("run", "a\nb.toml"), FILES),
 }
 
