@@ -187,14 +187,15 @@ def test_one_seed_has_no_spread_and_is_refused(tmp_path: Path) -> None:
 def test_tasks_without_gpu_are_nothing_to_tune_for(tmp_path: Path) -> None:
     wanted = small(tmp_path)
     (tmp_path / "tasks.csv").write_text("name,cpu_milli,memory_mib,num_gpu,gpu_milli\nt,1000,1024,0,0\n")
-    with pytest.raises(UserError, match="no GPU is asked for"):
+    with pytest.raises(UserError, match="no task asks for a GPU"):
         tune(wanted, tmp_path / "out", quiet)
     assert not (tmp_path / "out").exists()
 
 
-def test_a_load_that_no_run_reaches_is_told(tmp_path: Path) -> None:
-    """Ten GPUs, tasks of eight: the second would be 1.6 times the capacity."""
+def test_tasks_larger_than_the_datacenter_reach_no_load_and_are_refused_before_anything_runs(tmp_path: Path) -> None:
+    """Ten GPUs; runs end at 1.3 times as many, before the first task of 14."""
     wanted = small(tmp_path, seeds=2)
-    (tmp_path / "tasks.csv").write_text("name,cpu_milli,memory_mib,num_gpu,gpu_milli\nt,1000,1024,8,1000\n")
-    with pytest.raises(UserError, match=r"no run reaches load 0\.9"):
+    (tmp_path / "tasks.csv").write_text("name,cpu_milli,memory_mib,num_gpu,gpu_milli\nt,1000,1024,14,1000\n")
+    with pytest.raises(UserError, match="no run reaches any load"):
         tune(wanted, tmp_path / "out", quiet, FEW)
+    assert not (tmp_path / "out").exists()

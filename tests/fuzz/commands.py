@@ -7,7 +7,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from fuzz.case import Case
+from fuzz.case import Case, Folder, Link
 from fuzz.clusters import cluster_file, pod_file
 from fuzz.documents import configuration, document_file, experiment, kubeconfig
 from fuzz.lines import Building, finished, given_options, number, odd_policy, policy
@@ -167,7 +167,12 @@ def compare(building: Building) -> list[str]:
     draw, faults = building.draw, building.faults
     nodes_and_tasks(building)
     words = ["compare", "--datacenter", "nodes.csv", "--trace", "tasks.csv", "--policy", draw(one_policy(faults))]
-    words += ["--seeds", draw(st.one_of(FEW, FEW, ODD_COUNT) if faults else FEW), "--out", building.output(folder=True)]
+    words += [
+        "--seeds",
+        draw(st.one_of(FEW, FEW, FEW, ODD_COUNT) if faults else FEW),
+        "--out",
+        building.output(folder=True),
+    ]
     options = {
         "--steady": number("0.5", "0.5,0.9"),
         "--defrag-every": number("5", "100"),
@@ -219,7 +224,7 @@ def tune(building: Building) -> list[str]:
     words = ["tune", "--datacenter", "nodes.csv", "--trace", "tasks.csv", "--policy", draw(one_policy(faults))]
     words += [
         "--seeds",
-        draw(st.one_of(number("2"), ODD_COUNT) if faults else number("2")),
+        draw(st.one_of(number("2"), number("2"), number("2"), ODD_COUNT) if faults else number("2")),
         "--out",
         building.output(folder=True),
     ]
@@ -339,6 +344,33 @@ def policies(building: Building) -> list[str]:
     ]
 
 
+def new_policy(building: Building) -> list[str]:
+    draw, faults = building.draw, building.faults
+    odd = (
+        "x" * 250,
+        "x" * 300,
+        "__main__",
+        "class",
+        "fgd",
+        "json",
+        "a.b",
+        "1x",
+        "_",
+        "\u00fc",
+        "\udcff",
+        "../x",
+        "a\nb",
+        "-x",
+        "",
+    )
+    name = draw(st.one_of(st.just("mine"), st.sampled_from(odd))) if faults else "mine"
+    words = ["new-policy", name]
+    if faults and draw(st.integers(0, 3)) == 0:  # something is in the way
+        there = draw(st.sampled_from(("mine.py", "test_mine.py")))
+        building.files[there] = draw(st.sampled_from((b"mine\n", Folder(), Link("nowhere/x"), Link("loop"))))
+    return [*words, "--out", building.output(folder=True)] if draw(st.booleans()) else words
+
+
 def no_command(building: Building) -> list[str]:
     """Help, versions, and words that are no command."""
     words = (
@@ -379,6 +411,7 @@ COMMANDS: dict[str, Grammar] = {
     "fit": fit,
     "serve": serve,
     "policies": policies,
+    "new-policy": new_policy,
     "again": again,
     "": no_command,
 }

@@ -15,7 +15,7 @@ from pathlib import Path
 from fuzz.case import Case, Entry, lay_out, tree
 
 WORKER = Path(__file__).with_name("worker.py")
-LIMIT_S = 300.0  # no measurement: a case takes milliseconds, and more than this only if it hangs (kernels may compile)
+LIMIT_S = 600.0  # no measurement: a case takes milliseconds, and more than this only if it hangs (kernels may compile)
 KEPT = ("PATH", "LANG", "TMPDIR", "WATTPACK_CACHE")  # of our own environment
 
 

@@ -58,22 +58,24 @@ def faulty(draw: Any, table: Table) -> Table:
     """The table with a fault in a cell, a column or a line. A table without rows may get one."""
     rows = [list(row) for row in table]
     row = draw(st.integers(0, len(rows) - 1))
-    column = draw(st.integers(0, len(rows[0]) - 1))
+    column = draw(
+        st.integers(0, max(min(map(len, rows)) - 1, 0))
+    )  # an earlier fault may have left rows of unlike length
     kind = draw(
         st.sampled_from(("cell", "cell", "cell", "same", "short", "long", "no column", "twice", "new", "order", "many"))
     )
     if kind == "cell":
-        rows[row][column] = draw(odd_text())
+        rows[row][column : column + 1] = [draw(odd_text())]
     elif kind == "same":
         rows.append(list(rows[row]))
     elif kind == "short":
-        rows[row].pop()
+        rows[row] = rows[row][:-1]
     elif kind == "long":
         rows[row].append(draw(odd_text()))
     elif kind == "no column":
         rows = [line[:column] + line[column + 1 :] for line in rows]
     elif kind == "twice":
-        rows = [[*line, line[column]] for line in rows]
+        rows = [[*line, *line[column : column + 1]] for line in rows]
     elif kind == "new":
         name = draw(st.sampled_from(("cpu_model", "cpu_spec", "note", "", "deletion_time", "duration")))
         rows = [[*line, name if number == 0 else draw(odd_text())] for number, line in enumerate(rows)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fuzz import results
-from fuzz.case import Case, Folder
+from fuzz.case import Case, Folder, Link
 from fuzz.contract import check
 from fuzz.run import Runner
 
@@ -40,6 +40,32 @@ FOUND = {
         {**results.INPUTS, "results/runs/x.parquet": Folder(), "results/experiment.json": b"{}"},
         outputs=("results",),
     ),
+    "a task larger than the datacenter": Case(
+        (
+            "tune",
+            "--datacenter",
+            "nodes.csv",
+            "--trace",
+            "tasks.csv",
+            "--policy",
+            "fgd",
+            "--seeds",
+            "2",
+            "--out",
+            "out",
+        ),
+        {"nodes.csv": NODES, "tasks.csv": TASKS.replace(b"1,1000,", b"11,1000,")},
+    ),
+    "a cluster at a port that is none": Case(
+        ("serve", "--check", "--kubeconfig", "kubeconfig"),
+        {
+            "kubeconfig": b'{"current-context": "a", "contexts": [{"name": "a", "context": {"cluster": "c"}}], '
+            b'"clusters": [{"name": "c", "cluster": {"server": "http://127.0.0.1:99999"}}]}'
+        },
+    ),
+    "a new policy with a name too long for a file": Case(("new-policy", "x" * 250)),
+    "a new policy named as the program's own module": Case(("new-policy", "__main__")),
+    "a link to nothing in the way of a new policy's test": Case(("new-policy", "mine"), {"test_mine.py": Link("no/x")}),
     "a file name of two lines": Case(("run", "a\nb.toml"), FILES),
 }
 

@@ -156,6 +156,13 @@ def test_what_is_missing_is_named_with_the_files_that_were_read(tmp_path: Path) 
     assert "no server" in refused(whole(tmp_path, "s", ""))
 
 
+@pytest.mark.parametrize("server", ["http://k:99999", "http://k:x", "https://[::1", "k:6443", "ftp://k", "http://"])
+def test_a_server_that_is_no_address_is_refused(tmp_path: Path, server: str) -> None:
+    assert f"server {server.rstrip('/')!r}, expected an address like https://HOST:PORT" in refused(
+        whole(tmp_path, "s", server)
+    )
+
+
 @pytest.mark.parametrize(
     "text",
     [

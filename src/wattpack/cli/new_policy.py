@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import importlib.util
 import keyword
+import os
+import sys
 from pathlib import Path
 
+from wattpack.cli.outputs import check_folder
 from wattpack.cli.policy_template import POLICY, TEST
 from wattpack.errors import UserError
 from wattpack.files import make_folder, write_text
 from wattpack.policies import BUILT_IN
+
+MOST_LETTERS = 100  # test_NAME.py must be a file name too, of at most 255 on most disks
 
 
 def new_policy_command(name: str, /, *, out: Path = Path()) -> None:
@@ -24,8 +29,9 @@ def new_policy_command(name: str, /, *, out: Path = Path()) -> None:
     """
     check_name(name)
     files = {out / f"{name}.py": POLICY, out / f"test_{name}.py": TEST}
+    check_folder(out, [file.name for file in files], ())
     for file in files:
-        if file.exists():
+        if os.path.lexists(file):  # a link to nothing, too: its target is not ours to make
             raise UserError(f"{file}: is there already, expected a new name or another --out")
     make_folder(out)
     for file, text in files.items():
@@ -39,7 +45,9 @@ def check_name(name: str) -> None:
     """The file is imported under this name, too, so it must not be that of a module."""
     if not (name.isidentifier() and name.isascii() and name == name.lower()) or keyword.iskeyword(name):
         raise UserError(f"policy name {name!r}: expected lower-case letters, digits and underscores")
+    if len(name) > MOST_LETTERS:
+        raise UserError(f"policy name of {len(name)} letters, expected at most {MOST_LETTERS}")
     if name in BUILT_IN:
         raise UserError(f"policy name {name!r}: taken by a built-in policy, expected a new one")
-    if importlib.util.find_spec(name) is not None:
+    if name in sys.modules or importlib.util.find_spec(name) is not None:  # __main__ has no spec to find
         raise UserError(f"policy name {name!r}: taken by a Python module, expected a new one")

@@ -13,6 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
 import msgspec
 import yaml
@@ -129,6 +130,8 @@ def read_kubeconfigs(files: Sequence[Path]) -> Access:
     server = str(cluster.body.get("server") or "").rstrip("/")
     if not server:
         raise UserError(f"{cluster.file}: clusters {context['cluster']!r} has no server")
+    if not _is_address(server):
+        raise UserError(f"{cluster.file}: server {server!r}, expected an address like https://HOST:PORT")
     token_file = _beside(user.file, user.body["tokenFile"]) if user.body.get("tokenFile") else None
     return Access(
         server=server,
@@ -138,6 +141,15 @@ def read_kubeconfigs(files: Sequence[Path]) -> Access:
         command=_program(user),
         namespace=str(context.get("namespace") or "default"),
     )
+
+
+def _is_address(server: str) -> bool:
+    try:
+        parts = urlsplit(server)
+        port = parts.port  # asked for, since it is read only then
+    except ValueError:  # a port that is no number or too large, half of an IPv6 address
+        return False
+    return parts.scheme in ("http", "https") and bool(parts.hostname) and port != 0
 
 
 def _read(file: Path) -> dict[str, Any]:
