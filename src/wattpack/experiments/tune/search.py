@@ -127,7 +127,7 @@ class _Runs:
         need_gpus(wanted.datacenter, datacenter)
         need_tasks(wanted.trace, trace)
         if int(trace.gpu_request_milli().sum()) == 0:
-            raise UserError(f"{wanted.trace}: no task asks for a GPU, expected at least one to tune for")
+            raise UserError(f"{wanted.trace}: no GPU is asked for, expected a GPU workload to tune for")
         profiles = {wanted.profile: PROFILES[wanted.profile]}
         self.inputs = Inputs({wanted.datacenter: datacenter}, {wanted.trace: trace}, profiles)
 
