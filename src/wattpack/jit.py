@@ -27,12 +27,13 @@ from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataC
 from numba.extending import intrinsic
 
 from wattpack.files import make_private, private_temporary_folder, say, why
+from wattpack.jit_steps import StepCompiler, rebuild_step, reduce_step
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
 # What kernels are made of. An edit anywhere else keeps the compiled kernels (tests/test_layers.py checks the list).
-KERNEL_SOURCES = ("jit.py", "model", "policies", "engine", "experiments/bound", "experiments/defrag")
+KERNEL_SOURCES = ("jit.py", "jit_steps.py", "model", "policies", "engine", "experiments/bound", "experiments/defrag")
 
 
 def source_digest(folder: Path, parts: Sequence[str] = ("",)) -> str:
@@ -136,6 +137,14 @@ class _KernelFiles(CompileResultCacheImpl):  # type: ignore[misc]
     _locator_classes = (UserProvidedCacheLocator,)  # numba's others would write beside the sources
 
 
+class _StepFiles(_KernelFiles):
+    def reduce(self, result: Any) -> Any:
+        return reduce_step(result)
+
+    def rebuild(self, context: Any, reduced: Any) -> Any:
+        return rebuild_step(context, *reduced)
+
+
 class _KernelCache(FunctionCache):  # type: ignore[misc]
     """numba's cache of one function, in files with checksums; a fault of the disk costs a compile, not the run."""
 
@@ -164,6 +173,10 @@ class _KernelCache(FunctionCache):  # type: ignore[misc]
             )
 
 
+class _StepCache(_KernelCache):
+    _impl_class = _StepFiles
+
+
 @cache
 def _say_once(text: str) -> None:
     say(text)
@@ -176,7 +189,7 @@ if CACHE_FOLDER is not None:
 COMPILED = not numba.config.DISABLE_JIT
 
 
-def _compiled(function: F, **options: bool) -> F:
+def _compiled(function: F, cache_class: type[_KernelCache] = _KernelCache, **options: Any) -> F:
     """numba's compiler as every kernel uses it: no fastmath (sums are bit-exact), GIL released, cached on disk.
 
     No reference counts (`_nrt`): kernels allocate nothing, and counting the arrays of State and Scores at every call
@@ -192,10 +205,28 @@ def _compiled(function: F, **options: bool) -> F:
         numba.config.CACHE_DIR = str(CACHE_FOLDER if ours else CACHE_FOLDER / module)
         try:
             with contextlib.suppress(RuntimeError):  # the folder was taken away since
-                made._cache = _KernelCache(function)
+                made._cache = cache_class(function)
         finally:
             numba.config.CACHE_DIR = str(CACHE_FOLDER)
+    if COMPILED:
+        _take_constants_as_numbers(made)
     return cast(F, made)
+
+
+def _take_constants_as_numbers(made: Any) -> None:
+    """One compile for `place(..., 1)` and `place(..., sign)`: numba would make another for every constant argument."""
+    original = made.get_call_template
+
+    def get_call_template(arguments: Any, keywords: Any) -> Any:
+        return original([types.unliteral(kind) for kind in arguments], keywords)
+
+    made.get_call_template = get_call_template
+
+
+def _compiled_step(function: F, **options: Any) -> F:
+    if COMPILED:  # without the compiler numba hands the function back and takes no pipeline
+        options["pipeline_class"] = StepCompiler
+    return _compiled(function, _StepCache, no_cpython_wrapper=True, no_cfunc_wrapper=True, **options)
 
 
 def kernel(function: F) -> F:
@@ -204,13 +235,13 @@ def kernel(function: F) -> F:
 
 
 def step(function: F) -> F:
-    """A piece that only kernels call. Without entry points for Python it compiles faster."""
-    return _compiled(function, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+    """A piece that only kernels call: it has no entry point for Python, and is optimised where it is used."""
+    return _compiled_step(function)
 
 
 def inner(function: F) -> F:
     """A step in the hottest loop, copied into its callers: handing over State and Scores costs more than the work."""
-    return _compiled(function, no_cpython_wrapper=True, no_cfunc_wrapper=True, forceinline=True)
+    return _compiled_step(function, forceinline=True)
 
 
 def inner_kernel(function: F) -> F:

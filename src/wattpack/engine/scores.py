@@ -159,7 +159,8 @@ def filter_and_score(state: State, plan: Plan, scores: Scores, c: int) -> None:
         hits = find_touched(touched, column.mask, start, min(start + now - seen, ring), scores.hits, 0)
         hits = find_touched(touched, column.mask, 0, start + now - seen - ring, scores.hits, hits)
         for i in range(hits):
-            look_at_node(state, plan, scores, c, state.changed[scores.hits[i]])
+            changed: Any = np.int64(state.changed[scores.hits[i]])  # of another type it would be another compile
+            look_at_node(state, plan, scores, c, changed)
     asked.seen = now
 
 

@@ -6,7 +6,7 @@ On a small cluster the list of beam.py, which looks at single moves, takes its p
 from __future__ import annotations
 
 import heapq
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from wattpack.engine.state import State
 from wattpack.experiments.defrag.beam import best_steps, is_small
 from wattpack.experiments.defrag.carry_out import Move as Move
 from wattpack.experiments.defrag.carry_out import Step, Table
-from wattpack.experiments.defrag.chains import Chain
+from wattpack.experiments.defrag.chains import MOST_LEAVING, Chain
 from wattpack.experiments.defrag.listing import in_chains, join_short, needed, value_w
 
 LEAST_W = 1.0  # a move that brings less is not worth its trouble
@@ -39,6 +39,8 @@ class Defrag:
         """`sequence`, `node`, `gpus`: class and place of each task that is on the nodes of `state`."""
         self.table = Table(state, sequence, node, gpus, worth_w)
         self.board, self.layout = self.table.board, self.table.layout
+        self._heap: list[tuple[float, int, Chain]] = []  # chains that may be worth it, by what they brought when tried
+        self._pushed = 0
 
     def moves(self, most: int, least_w: float = LEAST_W, thorough: bool = True) -> list[Move]:
         """At most so many moves, as whole chains, each of which brings at least `least_w` a move.
@@ -59,12 +61,13 @@ class Defrag:
             steps = needed(self.board, start, found, least_w)
             if len(steps) == len(found):
                 break
-            ended, node, gpus = len(found) < most, self.board.node.copy(), self.board.gpus.copy()
             self.table.undo(found)
-            found = join_short(self.table.make(steps), self.board.worth_w, least_w)
-            if ended and (self.board.node == node).all() and (self.board.gpus == gpus).all():
-                break  # there was nothing left to find, and there is nothing now
-            found += self._chains(most - len(found), least_w, True, len(found))
+            kept = join_short(self.table.make(steps), self.board.worth_w, least_w)
+            left_out = {move.task for move in found} - {move.task for move in kept}
+            near = {n for move in found if move.task in left_out for n in (move.from_node, move.to_node)}
+            number = kept[-1].chain + 1 if kept else 0
+            cut_short = len(found) + MOST_LEAVING > most  # a chain may have found the rest of the limit too short
+            found = kept + self._chains(most - len(kept), least_w, cut_short, number, near)
         return found
 
     def _or_move_by_move(self, start: Any, found: list[Move], most: int, least_w: float) -> list[Move]:
@@ -84,19 +87,27 @@ class Defrag:
         self.table.undo(others)
         return self.table.make([Step(move.chain, move.task, move.to_node, move.to_gpus) for move in found])
 
-    def _chains(self, most: int, least_w: float, again: bool, number: int) -> list[Move]:
-        """Chains, the best per move first. `again`: look until nothing is left; `number`: of the first chain."""
+    def _chains(
+        self, most: int, least_w: float, again: bool, number: int, near: Iterable[int] | None = None
+    ) -> list[Move]:
+        """Chains, the best per move first. `again`: look until nothing is left; `number`: of the first chain.
+
+        `near`: look first at these nodes, and at what an earlier search had found and not made.
+        """
         found: list[Move] = []
-        heap: list[tuple[float, int, Chain]] = []
-        count = 0
-        looked_at = -1  # moves made when all chains were last looked at
+        heap, looked_at = self._heap, -1  # moves made when all chains were last looked at
+        if near is None:
+            heap.clear()
+        else:
+            looked_at = -1 if again else 0
+            self._push([chain for n in sorted(near) for chain in self.layout.chains_from(n)], most, least_w)
         while len(found) < most:
             if not heap:
                 if looked_at == len(found) or (looked_at >= 0 and not again):
                     break
                 looked_at = len(found)
                 wanted = [chain for n in range(len(self.layout.on)) for chain in self.layout.chains_from(n)]
-                count = self._push(heap, [*wanted, *self.layout.room_chains()], most, least_w, count)
+                self._push([*wanted, *self.layout.room_chains()], most, least_w)
                 continue
             chain = heapq.heappop(heap)[2]
             if len(chain.tasks) > most - len(found):
@@ -106,8 +117,8 @@ class Defrag:
             if rate < least_w:
                 continue
             if heap and -rate > heap[0][0]:  # no longer the best: back into the queue with what it brings now
-                count += 1
-                heapq.heappush(heap, (-rate, count, chain))
+                self._pushed += 1
+                heapq.heappush(heap, (-rate, self._pushed, chain))
                 continue
             steps = zip(chain.tasks, places.node.tolist(), places.gpus.tolist(), strict=True)
             made = self.table.make([Step(number, *step) for step in steps])
@@ -115,14 +126,13 @@ class Defrag:
             found += made
             touched = sorted({n for move in made for n in (move.from_node, move.to_node)})
             nearby = [chain for n in touched for chain in self.layout.chains_from(n)]
-            count = self._push(heap, nearby, most - len(found), least_w, count)
+            self._push(nearby, most - len(found), least_w)
         return found
 
-    def _push(self, heap: list[Any], chains: Sequence[Chain], most: int, least_w: float, count: int) -> int:
+    def _push(self, chains: Sequence[Chain], most: int, least_w: float) -> None:
         fitting = [chain for chain in chains if len(chain.tasks) <= most]
         for chain, gain_w in zip(fitting, self.table.try_chains(fitting).gain_w.tolist(), strict=True):
             rate = gain_w / len(chain.tasks)
             if rate >= least_w:
-                count += 1
-                heapq.heappush(heap, (-rate, count, chain))
-        return count
+                self._pushed += 1
+                heapq.heappush(self._heap, (-rate, self._pushed, chain))
