@@ -33,7 +33,7 @@ NOT_THE_USERS = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG, errno.EPIPE
 def say(text: str) -> None:
     """A line on stderr for the person who waits: something is not as usual, and the command goes on."""
     if sys.stderr is not None:
-        print(f"wattpack: {text}", file=sys.stderr, flush=True)
+        print(f"wattpack: {' '.join(text.splitlines())}", file=sys.stderr, flush=True)
 
 
 _temporaries: set[Path] = set()  # files and folders that must not outlive the process

@@ -16,8 +16,8 @@ NOTES = tuple(
     for text in (
         r"compiling kernels for this machine .*",
         r"(.*: )?can never fit any node: .*",
-        r".*: no tasks, nothing to compare",
-        r".*: the bound is left out, it would take minutes \(--bound insists\)",
+        r".*: no tasks, expected at least one: nothing to compare",
+        r".*: the bound is skipped, it would take minutes \(--bound forces it\)",
         r"\d+ runs done in [0-9.]+ s(, \d+ were there)?(, \d+ failed)?",
         r"failed: .*",  # a run that failed, before the error
         r"(left out: |pod ).*",  # nodes and pods of a cluster that cannot be read

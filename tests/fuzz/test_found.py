@@ -13,6 +13,17 @@ NODES = b"sn,cpu_milli,memory_mib,gpu,model\nn0,96000,262144,8,G2\n"
 TASKS = b"name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec\nt0,1000,1024,1,1000,\n"
 FILES = {"nodes.csv": NODES, "tasks.csv": TASKS}
 POD = b'{"kind": "Pod", "metadata": {"name": "p"}, "spec": {"containers": [{"name": "c"}]}}'
+CLUSTER = {
+    "p.json": POD,
+    "c.json": b"""{"kind": "List", "items": [
+        {"kind": "Node", "metadata": {"name": "a\\nb", "labels": {"nvidia.com/gpu.product": "x\\ny"}},
+         "status": {"allocatable": {"cpu": "64", "memory": "64Gi", "nvidia.com/gpu": "4"}}},
+        {"kind": "Node", "metadata": {"name": "c", "labels": {"nvidia.com/gpu.product": "Tesla-T4"}},
+         "status": {"allocatable": {"cpu": "64", "memory": "64Gi", "nvidia.com/gpu": "4"}}},
+        {"kind": "Pod", "metadata": {"name": "p\\nq", "namespace": "n", "uid": "u"},
+         "spec": {"nodeName": "c", "containers": [{"name": "c", "resources": {"limits": {"nvidia.com/gpumem": "4"}}}]}}
+    ]}""",
+}
 
 FOUND = {
     "a port that is no number": Case(("fit", "-f", "pod.yaml", "--server", "http://127.0.0.1:x"), {"pod.yaml": POD}),
@@ -66,6 +77,13 @@ FOUND = {
     "a new policy with a name too long for a file": Case(("new-policy", "x" * 250)),
     "a new policy named as the program's own module": Case(("new-policy", "__main__")),
     "a link to nothing in the way of a new policy's test": Case(("new-policy", "mine"), {"test_mine.py": Link("no/x")}),
+    "a GPU model of two lines that no node has": Case(
+        ("replay", "--nodes", "nodes.csv", "--tasks", "tasks.csv", "--policy", "fgd"),
+        {"nodes.csv": NODES, "tasks.csv": TASKS.replace(b"1000,\n", b'1000,"a\nb"\n')},
+    ),
+    "a pod of two lines whose GPUs cannot be counted": Case(("import", "--file", "c.json", "--out", "o"), CLUSTER),
+    "a pod and a node of two lines that cannot be read": Case(("fit", "-f", "p.json", "--file", "c.json"), CLUSTER),
+    "more columns than a number holds": Case(("compare", "--help"), environment={"COLUMNS": "9" * 30}),
     "a file name of two lines": Case(("run", "a\nb.toml"), FILES),
 }
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 INTERRUPTED = 130  # exit code
 MIN_COLUMNS = 40
+MAX_COLUMNS = 10_000
 ABOUT = "Power- and fragmentation-aware scheduling for GPU datacenters: what would a placement policy save?"
 # name -> (function, one line of help)
 COMMANDS = {
@@ -109,12 +110,13 @@ def _fill_closed() -> None:
             os.open(os.devnull, os.O_RDWR)  # takes the lowest free number
 
 
-def _widen() -> None:
-    """Tables and help need some columns: rich never ends or fails on one (`COLUMNS=1`)."""
+def _set_width() -> None:
+    """Tables and help need some columns: rich never ends or fails on one (`COLUMNS=1`), and fails on 10**30."""
     from shutil import get_terminal_size
 
-    if get_terminal_size().columns < MIN_COLUMNS:
-        os.environ["COLUMNS"] = str(MIN_COLUMNS)
+    columns = get_terminal_size().columns
+    if not MIN_COLUMNS <= columns <= MAX_COLUMNS:
+        os.environ["COLUMNS"] = str(min(max(columns, MIN_COLUMNS), MAX_COLUMNS))
 
 
 def _end_at_ctrl_c() -> None:
@@ -150,7 +152,7 @@ def _run(words: list[str]) -> tuple[int, str]:
 def _run_command(words: list[str]) -> tuple[int, str]:
     from cyclopts import CycloptsError
 
-    _widen()
+    _set_width()
     try:
         app = new_app()
         app(_with_paths(words), exit_on_error=False, print_error=False, result_action="return_value")

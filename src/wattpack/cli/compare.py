@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +14,7 @@ from wattpack.cli.outputs import EXPERIMENT, check_folder
 from wattpack.cli.plugins import load_plugins
 from wattpack.cli.progress import progress_bar
 from wattpack.cli.steady import show_steady
+from wattpack.cli.streams import note
 from wattpack.comparison import Comparison, compare
 from wattpack.datasets import alibaba2023
 from wattpack.datasets.sources import load_datacenter
@@ -129,9 +129,9 @@ def compare_command(
         print(f"steady   {out / 'steady.csv'}")
     for name in trace or []:
         if name not in {scenario.trace for scenario in comparison.scenarios}:
-            print(f"{name}: no tasks, expected at least one: nothing to compare", file=sys.stderr)
+            note(f"{name}: no tasks, expected at least one: nothing to compare")
     for name, texts in comparison.unplaceable.items():
-        print(f"{name}: {never_fit(texts)}", file=sys.stderr)
+        note(f"{name}: {never_fit(texts)}")
     raise_if_failed(comparison.outcome)
 
 
@@ -151,7 +151,7 @@ def bounded(comparison: Comparison, datacenter: str, out: Path, insists: bool) -
     traces = {name: trace for name, trace in inputs.traces.items() if insists or bound_is_quick(trace)}
     results = with_bound(comparison.results, inputs.datacenters[datacenter], traces, folder=out)
     for name in inputs.traces.keys() - traces.keys():
-        print(f"{name}: the bound is skipped, it would take minutes (--bound forces it)", file=sys.stderr)
+        note(f"{name}: the bound is skipped, it would take minutes (--bound forces it)")
     write_summary(out / "summary.csv", results)
     return replace(comparison, results=results)
 

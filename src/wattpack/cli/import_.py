@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +10,7 @@ from pathlib import Path
 from wattpack.cli.outputs import check_folder
 from wattpack.cli.placements import NOT_UNDERSTOOD
 from wattpack.cli.replay import DECISIONS, write_csv
+from wattpack.cli.streams import note
 from wattpack.engine.record import gpu_index_text
 from wattpack.errors import RunError, UserError
 from wattpack.files import make_folder
@@ -148,7 +148,7 @@ def print_snapshot(snapshot: Snapshot, folder: Path, rename: Rename) -> None:
     if snapshot.not_understood:
         print(f"wrote    {folder / NOT_UNDERSTOOD}")
         said = refusal(uncounted(snapshot, rename))
-        print(f"wattpack: {said}; defrag and replay --placements refuse these files", file=sys.stderr)
+        note(f"wattpack: {said}; defrag and replay --placements refuse these files")
 
 
 def print_left_out(snapshot: Snapshot, rename: Rename) -> None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import shlex
-import sys
 from typing import Any
 
 from wattpack.cli import given_words
+from wattpack.cli.streams import note
 from wattpack.errors import RunError
 from wattpack.experiments.runner import Outcome
 from wattpack.experiments.summary import Results
@@ -23,6 +23,6 @@ def made_with(command: str, outcome: Outcome, results: Results, on: str) -> dict
 def raise_if_failed(outcome: Outcome) -> None:
     """All failures on stderr, each with its scenario; then the exit code."""
     for scenario, fault in outcome.failed:
-        print(f"failed: {scenario}: {fault}", file=sys.stderr)
+        note(f"failed: {scenario}: {fault}")
     if outcome.failed:
         raise RunError(f"{len(outcome.failed)} runs failed; the same command tries them again")

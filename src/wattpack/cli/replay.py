@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -11,6 +10,7 @@ from wattpack.cli.made import never_fit
 from wattpack.cli.outputs import check_files, words_beside
 from wattpack.cli.placements import measure, outcome_of, print_saving, read_placements, refuse_not_understood
 from wattpack.cli.plugins import faults_of, load_plugins
+from wattpack.cli.streams import note
 from wattpack.datasets.csv_files import read_arrival_s, read_datacenter, read_workload
 from wattpack.datasets.inflation import seeded
 from wattpack.datasets.sources import load_trace
@@ -126,7 +126,7 @@ def replay_command(
     if series is not None:
         write_csv(series, SERIES, series_rows(run))
     if kinds := unplaceable_classes(datacenter, workload):
-        print(never_fit(kinds), file=sys.stderr)
+        note(never_fit(kinds))
     with words_beside(decisions, series):
         print_outcome(run, f"{mix.expression} {window.label}".rstrip())
         if now is not None:

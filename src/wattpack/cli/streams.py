@@ -44,6 +44,11 @@ class _Stderr(io.FileIO):
             return len(data)
 
 
+def note(text: str) -> None:
+    """A line on stderr that is no error. One line, also where the name of a file or a model has several."""
+    print(" ".join(text.splitlines()), file=sys.stderr)
+
+
 @contextmanager
 def standard_streams() -> Iterator[None]:
     """Within, `print` to stdout raises OutputEndedError where it fails, and to stderr never fails.

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import msgspec
 
+from wattpack.errors import OneLineError
+
 Amount = str | int | float  # a quantity: text in what the apiserver writes, sometimes a number in what people write
 Amounts = dict[str, Amount]
 
 
-class Unreadable(Exception):  # noqa: N818, it says what the object is
+class Unreadable(OneLineError):  # noqa: N818, it says what the object is
     """A node or a pod that says something we cannot read, or that contradicts itself. One line in words."""
 
 
