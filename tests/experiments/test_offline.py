@@ -87,7 +87,7 @@ def test_on_the_built_in_datacenter_it_improves_on_policies_and_stays_above_the_
     arrived = arrived_by(trace, datacenter.gpu_milli, load, 11)
     lp = ConfigurationLp(datacenter, trace.classes)
     plan = lp.solve(arrived.counts())
-    *starts, found = Search(datacenter, arrived).best(plan, Target.of(trace), 1.0)
+    *starts, found = Search(datacenter, arrived).best(plan, Target.of(trace), 3.0)
     assert all(rank(found) > rank(start) for start in starts)
     assert found.gpu_served <= plan.gpu_served * (1 + 1e-6)
     own = lp.least_power(arrived.counts(), found.gpu_served, found.cpu_only_served)

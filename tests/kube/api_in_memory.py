@@ -104,7 +104,7 @@ class InMemory(Client):
 async def started(client: InMemory, identity: str = "one", **config: Any) -> Service:
     """A service in sync with what is in memory; no lease unless one is given."""
     config.setdefault("lease", LeaseConfig(enabled=False))
-    service = Service(Config(policy="fgd", target="default", **config), client, identity)
+    service = Service(Config(**{"policy": "fgd", "target": "default", **config}), client, identity)
     await service.nodes.relist()
     await service.pods.relist()
     service.nodes.connected = service.pods.connected = True
