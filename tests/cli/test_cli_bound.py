@@ -58,10 +58,7 @@ def test_the_saving_is_told_against_the_runs_of_a_results_folder(
     rows = bound(tmp_path, "--against", str(out))
     base_w = float(fgd["0.50"]["eopc_w"])
     assert float(rows[0]["saving_most"]) == pytest.approx(1 - float(rows[0]["power_least_w"]) / base_w, abs=1e-4)
-    short = tmp_path / "short.toml"
-    short.write_text(f'datacenter = "{nodes}"\ntrace = "{tasks}"\npolicy = "fgd"\nseeds = 2\nup_to = 0.9\n')
-    main(["run", str(short), "--out", str(tmp_path / "short")])
-    assert bound(tmp_path, "--against", str(tmp_path / "short"))[1]["saving_most"] == ""  # ended before that load
+    assert fgd["1.00"]["eopc_w"] == rows[1]["saving_most"] == ""  # a run ended before that load
     assert "saving at most" in capsys.readouterr().out
     assert len(bound(tmp_path, "--against", str(out), "--seed", "43")) == 2
 

@@ -127,11 +127,23 @@ def test_two_folders_from_the_same_seeds_hold_the_same_bytes(tmp_path: Path) -> 
     assert first == second
 
 
-def test_an_empty_task_file_gives_an_empty_result(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    tasks = write_tasks(tmp_path, TASKS.splitlines()[0] + "\n")
-    compare(tmp_path / "out", "--datacenter", write_nodes(tmp_path), "--trace", tasks, "--seeds", "1")
-    assert rows(tmp_path / "out") == []
-    assert "no tasks" in capsys.readouterr().err
+@pytest.mark.parametrize("command", ["compare", "bound", "tune", "run"])
+def test_a_trace_without_tasks_is_refused_alike_by_every_command_that_compares(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    nodes, tasks = write_nodes(tmp_path), write_tasks(tmp_path, TASKS.splitlines()[0] + "\n")
+    words = ["--datacenter", nodes, "--trace", tasks]
+    if command == "run":
+        experiment = tmp_path / "experiment.toml"
+        experiment.write_text(f"policy = 'fgd'\ndatacenter = {nodes!r}\ntrace = {tasks!r}\n")
+        words = [str(experiment)]
+    with pytest.raises(SystemExit) as ended:
+        main([command, *words, "--out", str(tmp_path / "out")])
+    assert ended.value.code == 2
+    said = capsys.readouterr().err
+    assert tasks in said
+    assert said.endswith("no tasks, expected at least one\n")
+    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize(

@@ -17,11 +17,12 @@ from wattpack.cli.steady import show_steady
 from wattpack.cli.streams import note
 from wattpack.comparison import Comparison, compare
 from wattpack.datasets import alibaba2023
-from wattpack.datasets.sources import load_datacenter
+from wattpack.datasets.sources import load_datacenter, load_trace
 from wattpack.engine.batch import new_batch
 from wattpack.errors import UserError
 from wattpack.experiments.bound.curves import bound_is_quick, with_bound
 from wattpack.experiments.compare import DEFAULT_POLICIES, DEFAULT_SEEDS
+from wattpack.experiments.needs import need_tasks
 from wattpack.experiments.regime import Moving, new_moving
 from wattpack.experiments.steady_table import parse_loads, run_steady_table
 from wattpack.experiments.summary import write_summary
@@ -96,6 +97,8 @@ def compare_command(
     window = new_batch(batch, batch_seconds, batch_milp_seconds)
     if batch_seconds is not None and not loads:
         raise UserError("--batch-seconds holds tasks that come in time, expected --steady LOADS too")
+    for name in trace or []:
+        need_tasks(name, load_trace(name))
     check_folder(out, EXPERIMENT, (datacenter, *(trace or []), *(plugin or [])))
     say_if_compiling()
     with progress_bar("comparing") as report:
@@ -127,9 +130,6 @@ def compare_command(
     if rows:
         show_steady(rows)
         print(f"steady   {out / 'steady.csv'}")
-    for name in trace or []:
-        if name not in {scenario.trace for scenario in comparison.scenarios}:
-            note(f"{name}: no tasks, expected at least one: nothing to compare")
     for name, texts in comparison.unplaceable.items():
         note(f"{name}: {never_fit(texts)}")
     raise_if_failed(comparison.outcome)

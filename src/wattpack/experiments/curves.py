@@ -23,10 +23,10 @@ LEAST = "least_w"  # the least power at the curve's own service; where the bound
 
 
 def read_at_loads(run: Run, up_to: float = UP_TO) -> dict[str, NDArray[np.float64]]:
-    """The state at each of LOADS: after the last task that arrived at or below that load.
+    """The state at each of LOADS: after the last task that arrived at or below that load; NaN where none came near it.
 
-    The workload was drawn up to the load `up_to`: it ends before the first task that would exceed it, so every load up
-    to there was reached, also by a run whose last task left a large one out.
+    A run that was told to end at `up_to` ends before the first task that would exceed it: it is read up to there, also
+    where that task was a large one.
     """
     capacity = max(1, run.datacenter.gpu_milli)
     limits = np.floor(LOADS * capacity + 0.5)
@@ -44,9 +44,11 @@ def read_at_loads(run: Run, up_to: float = UP_TO) -> dict[str, NDArray[np.float6
     }
     columns.update({name: rows[:, FRAGMENTATION + i] / MICRO for i, name in enumerate(FRAGMENTATION_COLUMNS)})
     columns[CPU_ONLY] = _cpu_only_vcpu(run)[after]
-    # A workload without GPU requests reaches no load.
-    last = up_to + STEP / 2 if len(run) and run.requested_milli[-1] > 0 else 0.0
-    unreached = last < LOADS
+    # Loads that the workload did not reach have no reading.
+    last_milli = run.requested_milli[-1] if len(run) else 0
+    unreached = limits >= last_milli + capacity * STEP * 2
+    if up_to < UP_TO and last_milli > 0:
+        unreached = up_to + STEP / 2 < LOADS
     for values in columns.values():
         values[unreached] = np.nan
     return columns

@@ -27,6 +27,8 @@ from wattpack.experiments.where.place import WorkerLostError
 from wattpack.experiments.where.worker import Setup, run_file, run_into_folder, take
 from wattpack.files import temporary_path, why
 
+# Ctrl-C may end us before the pool is closed: Python's tracker of semaphores then removes them, and need not say so.
+QUIET = "ignore:resource_tracker:UserWarning"
 AHEAD = 2  # runs submitted beyond the workers, so that none waits for the one who stores results
 
 
@@ -85,6 +87,8 @@ class Processes:
 
     def _submit(self, scenario: Scenario) -> Future[str]:
         if self._pool is None:
+            if QUIET not in sys.warnoptions:  # the tracker is started with our options
+                sys.warnoptions.append(QUIET)
             spawn = multiprocessing.get_context("spawn")  # a fork would copy the threads' locks as they stand
             self._pool = ProcessPoolExecutor(self._workers, spawn, _start_worker, (self._setup,))
         with _main_hidden(), _ctrl_c_held_back():  # this may start processes
