@@ -372,24 +372,13 @@ def new_policy(building: Building) -> list[str]:
 
 
 def no_command(building: Building) -> list[str]:
-    """Help, versions, and words that are no command."""
-    words = (
-        "--help",
-        "-h",
-        "help",
-        "--version",
-        "-v",
-        "",
-        "-",
-        "--",
-        "nosuch",
-        "Compare",
-        "serve ",
-        "\udcff",
-        "\u00fc",
-        "--nosuch",
-    )
-    return building.draw(st.lists(st.sampled_from(words), max_size=2))
+    """Help, also of a command, versions, and words that are no command."""
+    odd = ("-v", "", "-", "--", "nosuch", "Compare", "serve ", "\udcff", "\u00fc", "--nosuch")
+    words = st.sampled_from(("--help", "-h", "help", "--version", *odd))
+    if building.draw(st.booleans()):
+        building.faults = False  # a lost `--help` would run the paper
+        return [building.draw(st.sampled_from(sorted(COMMANDS))), "--help"]
+    return building.draw(st.lists(words, max_size=2))
 
 
 def one_policy(faults: bool) -> Strategy[str]:

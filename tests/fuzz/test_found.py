@@ -84,6 +84,7 @@ FOUND = {
     "a pod of two lines whose GPUs cannot be counted": Case(("import", "--file", "c.json", "--out", "o"), CLUSTER),
     "a pod and a node of two lines that cannot be read": Case(("fit", "-f", "p.json", "--file", "c.json"), CLUSTER),
     "more columns than a number holds": Case(("compare", "--help"), environment={"COLUMNS": "9" * 30}),
+    "no columns": Case(("-v", "--help"), environment={"COLUMNS": "0"}),
     "a file name of two lines": Case(("run", "a\nb.toml"), FILES),
 }
 

@@ -111,11 +111,11 @@ def _fill_closed() -> None:
 
 
 def _set_width() -> None:
-    """Tables and help need some columns: rich never ends or fails on one (`COLUMNS=1`), and fails on 10**30."""
+    """Tables and help need some columns: rich fails or never ends on one or none (`COLUMNS=0`), and fails on 10**30."""
     from shutil import get_terminal_size
 
     columns = get_terminal_size().columns
-    if not MIN_COLUMNS <= columns <= MAX_COLUMNS:
+    if "COLUMNS" in os.environ or not MIN_COLUMNS <= columns <= MAX_COLUMNS:
         os.environ["COLUMNS"] = str(min(max(columns, MIN_COLUMNS), MAX_COLUMNS))
 
 
