@@ -10,7 +10,7 @@ from pathlib import Path
 
 from msgspec import Raw
 
-from wattpack.jit import CACHE_FOLDER
+from wattpack.jit.cache import FOLDER
 from wattpack.kube.live import Live
 from wattpack.kube.objects import Pod
 from wattpack.kube.ranking import Ranking
@@ -54,8 +54,8 @@ def main() -> None:
         started_s = time.perf_counter()
         lead_through(policy)
         print(f"{policy}: {time.perf_counter() - started_s:.1f} s", flush=True)
-    kernels = [file for file in Path(CACHE_FOLDER).rglob("*") if file.is_file()]
-    print(f"{len(kernels)} files, {sum(file.stat().st_size for file in kernels) / 2**20:.1f} MiB in {CACHE_FOLDER}")
+    kernels = [file for file in Path(FOLDER).rglob("*") if file.is_file()]
+    print(f"{len(kernels)} files, {sum(file.stat().st_size for file in kernels) / 2**20:.1f} MiB in {FOLDER}")
 
 
 if __name__ == "__main__":

@@ -27,9 +27,9 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty cache folder for this test."""
     folder = tmp_path / "cache"
     folder.mkdir(mode=0o700)
-    monkeypatch.setattr(jit, "CACHE_FOLDER", folder)
+    monkeypatch.setattr(jit.cache, "FOLDER", folder)
     monkeypatch.setattr(jit.numba.config, "CACHE_DIR", str(folder))
-    jit._say_once.cache_clear()
+    jit.cache._say_once.cache_clear()
     return folder
 
 
@@ -102,7 +102,7 @@ def test_a_full_disk_costs_a_compile_and_a_line_not_the_run(
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         yield
 
-    monkeypatch.setattr(jit._CheckedFiles, "_open_for_write", full)
+    monkeypatch.setattr(jit.cache._CheckedFiles, "_open_for_write", full)
     assert double_of(21, tmp_path) == 42
     assert double_of(21, tmp_path) == 42
     said = capsys.readouterr().err.splitlines()
@@ -124,14 +124,14 @@ def test_a_cache_that_cannot_be_read_costs_a_compile_and_a_line(
 
 def test_two_processes_that_add_machine_code_at_once_never_take_the_same_name(cache: Path) -> None:
     """numba counts: the index of one would name the code of the other."""
-    one, other = (jit._CheckedFiles(str(cache), "double", b"stamp") for _ in range(2))
+    one, other = (jit.cache._CheckedFiles(str(cache), "double", b"stamp") for _ in range(2))
     assert one._data_name(1) != other._data_name(1)
 
 
 def test_without_a_folder_kernels_are_compiled_and_nothing_is_kept(
     tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(jit, "CACHE_FOLDER", None)
+    monkeypatch.setattr(jit.cache, "FOLDER", None)
     assert double_of(21, tmp_path) == 42
     assert list(cache.iterdir()) == []
     assert jit.is_cold()
@@ -150,7 +150,7 @@ def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_kernels_are_kept_in_the_users_cache_for_the_user_alone(places: Path) -> None:
-    folder = jit.cache_folder()
+    folder = jit.cache.cache_folder()
     assert folder is not None
     assert folder.parent == places / "home" / ".cache" / "wattpack"
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
@@ -159,14 +159,14 @@ def test_kernels_are_kept_in_the_users_cache_for_the_user_alone(places: Path) ->
 def test_a_folder_for_kernels_that_is_a_link_or_open_to_others_is_not_used(
     places: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    folder = jit.cache_folder()
+    folder = jit.cache.cache_folder()
     assert folder is not None
     folder.chmod(0o777)
-    assert jit.cache_folder() == places / "tmp" / f"wattpack-{os.geteuid()}" / folder.name
+    assert jit.cache.cache_folder() == places / "tmp" / f"wattpack-{os.geteuid()}" / folder.name
     assert f"{folder}: others could write to it" in capsys.readouterr().err
     folder.rename(places / "elsewhere")
     folder.symlink_to(places / "elsewhere")
-    assert jit.cache_folder() == places / "tmp" / f"wattpack-{os.geteuid()}" / folder.name
+    assert jit.cache.cache_folder() == places / "tmp" / f"wattpack-{os.geteuid()}" / folder.name
     assert f"{folder}: a link" in capsys.readouterr().err
 
 
@@ -178,7 +178,7 @@ def test_kernels_of_another_user_are_not_loaded(places: Path, capsys: pytest.Cap
     os.chown(theirs, 65534, 65534)
     if name == "tmp":
         os.environ["HOME"] = ""
-    folder = jit.cache_folder()
+    folder = jit.cache.cache_folder()
     assert folder is not None
     assert theirs not in folder.parents
     assert f"{theirs}: belongs to another user, not used" in capsys.readouterr().err
@@ -193,7 +193,7 @@ def test_without_a_home_kernels_are_kept_in_the_temporary_folder(
 
     monkeypatch.delenv("HOME")
     monkeypatch.setattr(Path, "home", no_home)
-    folder = jit.cache_folder()
+    folder = jit.cache.cache_folder()
     assert folder is not None
     assert folder.parents[1] == places / "tmp"
     assert capsys.readouterr().err == ""
@@ -205,7 +205,7 @@ def test_where_nothing_can_be_written_there_is_no_cache_and_it_is_said(
     (places / "file").touch()
     monkeypatch.setenv("WATTPACK_CACHE", str(places / "file"))
     monkeypatch.setattr(tempfile, "tempdir", str(places / "file"))
-    assert jit.cache_folder() is None
+    assert jit.cache.cache_folder() is None
     said = capsys.readouterr().err.splitlines()
     assert len(said) == 2
     assert "compiled again by every command" in said[1]

@@ -1,0 +1,169 @@
+"""Where compiled kernels are kept: a folder that is ours alone, named after the sources, with files that heal."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import pickle
+import zlib
+from collections.abc import Callable, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numba
+from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile, UserProvidedCacheLocator
+
+from wattpack.files import make_private, private_temporary_folder, say, why
+from wattpack.jit.steps import rebuild_step, reduce_step
+
+# What kernels are made of. An edit anywhere else keeps the compiled kernels (tests/test_layers.py checks the list).
+KERNEL_SOURCES = ("jit", "model", "policies", "engine", "experiments/bound", "experiments/defrag")
+
+
+def source_digest(folder: Path, parts: Sequence[str] = ("",)) -> str:
+    """Digest of the Python sources under `folder`, or only of these parts of it.
+
+    numba checks only the file of the function itself for changes; a callee edited in another file would give the old
+    result (measured). A cache folder named after this digest cannot go stale.
+    """
+    digest = hashlib.sha256()
+    files = {
+        file
+        for part in parts
+        for file in ((folder / part).rglob("*.py") if (folder / part).is_dir() else [folder / part])
+    }
+    for path in sorted(files):
+        digest.update(path.relative_to(folder).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
+    return digest.hexdigest()[:16]
+
+
+def cache_folder() -> Path | None:
+    """Folder of compiled kernels: below `$WATTPACK_CACHE` or the user's cache folder, else below the temporary one.
+
+    numba unpickles what lies there, which can be any code: only folders that are ours alone are used. None if there is
+    no such folder to be had: kernels are then compiled by every command.
+    """
+    digest = f"kernels-{source_digest(Path(__file__).parents[1], KERNEL_SOURCES)}"
+    user_cache = _user_cache()
+    if user_cache is not None:
+        fault = make_private(user_cache / "wattpack", digest)
+        if not fault:
+            return user_cache / "wattpack" / digest
+        if "cannot" not in fault or os.environ.get("WATTPACK_CACHE"):  # a home that is read-only is nothing to tell
+            say(f"{fault}, not used for compiled kernels")
+    try:
+        return private_temporary_folder(digest)
+    except OSError as error:
+        say(f"no folder to keep compiled kernels in ({why(error)}): they are compiled again by every command")
+        return None
+
+
+def _user_cache() -> Path | None:
+    for name in ("WATTPACK_CACHE", "XDG_CACHE_HOME"):
+        if os.environ.get(name):
+            return Path(os.environ[name]).absolute()
+    if os.environ.get("HOME") == "":
+        return None
+    try:
+        return Path.home() / ".cache"
+    except RuntimeError:  # HOME is not set and the user is not in the system's list, as in some containers
+        return None
+
+
+FOLDER = cache_folder()
+
+
+class _CheckedFiles(IndexDataCacheFile):  # type: ignore[misc]
+    """numba's two files of a function, index and machine code, each behind a checksum of its bytes.
+
+    Without it a cut file was an exception in the midst of a run, and a changed byte of machine code whatever it does.
+    What is damaged counts as not there: it is compiled again and replaced.
+    """
+
+    def _load_index(self) -> dict[Any, str]:
+        found = self._read(self._index_path)
+        same = found is not None and found[:2] == (self._version, self._source_stamp)
+        return found[2] if found is not None and same else {}
+
+    def _save_index(self, overloads: dict[Any, str]) -> None:
+        self._write(self._index_path, (self._version, self._source_stamp, overloads))
+
+    def _load_data(self, name: str) -> Any:
+        return self._read(self._data_path(name))
+
+    def _save_data(self, name: str, data: Any) -> None:
+        self._write(self._data_path(name), data)
+
+    def _data_name(self, number: int) -> str:
+        """Not the number: two processes that add a signature at once would take the same, and load each other's."""
+        return str(self._data_name_pattern.format(number=int.from_bytes(os.urandom(6), "big")))
+
+    def _write(self, path: str, value: Any) -> None:
+        data = self._dump(value)
+        with self._open_for_write(path) as file:
+            file.write(zlib.crc32(data).to_bytes(4, "big") + data)
+
+    def _read(self, path: str) -> Any:
+        try:
+            data = Path(path).read_bytes()
+        except FileNotFoundError:
+            return None
+        if zlib.crc32(data[4:]).to_bytes(4, "big") == data[:4]:
+            with contextlib.suppress(Exception):  # of another version of numba or Python: not ours to read
+                return pickle.loads(data[4:])
+        else:
+            say(f"{path}: damaged, compiled again")
+        Path(path).unlink(missing_ok=True)
+        return None
+
+
+class _KernelFiles(CompileResultCacheImpl):  # type: ignore[misc]
+    _locator_classes = (UserProvidedCacheLocator,)  # numba's others would write beside the sources
+
+
+class _StepFiles(_KernelFiles):
+    def reduce(self, result: Any) -> Any:
+        return reduce_step(result)
+
+    def rebuild(self, context: Any, reduced: Any) -> Any:
+        return rebuild_step(context, *reduced)
+
+
+class KernelCache(FunctionCache):  # type: ignore[misc]
+    """numba's cache of one function, in files with checksums; a fault of the disk costs a compile, not the run."""
+
+    _impl_class = _KernelFiles
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__(function)
+        self._cache_file = _CheckedFiles(
+            self._cache_path, self._impl.filename_base, self._impl.locator.get_source_stamp()
+        )
+
+    def load_overload(self, signature: Any, context: Any) -> Any:
+        try:
+            return super().load_overload(signature, context)
+        except OSError as fault:
+            _say_once(f"{FOLDER}: cannot be read ({why(fault)}), kernels are compiled again; expected to delete it")
+
+    def save_overload(self, signature: Any, data: Any) -> None:
+        try:
+            super().save_overload(signature, data)
+        except OSError as fault:
+            _say_once(f"{FOLDER}: compiled kernels cannot be kept ({why(fault)}), the next command compiles again")
+
+
+class StepCache(KernelCache):
+    _impl_class = _StepFiles
+
+
+@cache
+def _say_once(text: str) -> None:
+    say(text)
+
+
+# Not by the environment: that is read when numba is imported, which the user's program may have done already.
+if FOLDER is not None:
+    numba.config.CACHE_DIR = str(FOLDER)
