@@ -104,7 +104,8 @@ class InMemory(Client):
 async def started(client: InMemory, identity: str = "one", **config: Any) -> Service:
     """A service in sync with what is in memory; no lease unless one is given."""
     config.setdefault("lease", LeaseConfig(enabled=False))
-    service = Service(Config(**{"policy": "fgd", "target": "default", **config}), client, identity)
+    config.setdefault("policy", "fgd")
+    service = Service(Config(target="default", **config), client, identity)
     await service.nodes.relist()
     await service.pods.relist()
     service.nodes.connected = service.pods.connected = True

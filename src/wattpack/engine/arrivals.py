@@ -9,7 +9,7 @@ import numpy as np
 from wattpack.engine.columns import new_columns
 from wattpack.engine.decide import NOWHERE, decide, pick
 from wattpack.engine.failures import failure_reason
-from wattpack.engine.faults import KIND, NO_FAULT, TASK, raise_fault
+from wattpack.engine.faults import BAD_SCORE, CLASS, KIND, NO_FAULT, NOT_FINITE, faulty, raise_fault
 from wattpack.engine.plan import Plan, new_plan
 from wattpack.engine.record import Run
 from wattpack.engine.scores import Scores, new_scores
@@ -38,9 +38,6 @@ def run_arrivals(
         n = decide(state, plan, scores, k, luck[i, 0])
         node[i] = n
         if n == NOWHERE:
-            if state.fault[KIND] != NO_FAULT:
-                state.fault[TASK] = i + 1
-                return
             state.totals[FAILED] += 1
             reason[i] = failure_reason(state, scores, k)
         else:
@@ -49,6 +46,8 @@ def run_arrivals(
             place(state, plan, k, n, picked)
         for column in range(COLUMNS):
             series[i, column] = state.totals[column]
+        if faulty(state, k, i):
+            return
 
 
 class Engine:
@@ -99,6 +98,8 @@ class Engine:
     def stop_if_faulty(self, workload: Workload | None = None) -> None:
         """Raise if the kernel that was called last came upon a score or price that is not finite."""
         if self.state.fault[KIND] != NO_FAULT:
+            if self.state.fault[KIND] == BAD_SCORE:  # it stays in the scores: nothing is chosen from them any more
+                self.scores.asked[self.state.columns.of[int(self.state.fault[CLASS])].column].overflow = NOT_FINITE
             raise_fault(self.state, self.plan, self.mix, self.datacenter, self.classes, workload)
 
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from wattpack.engine.faults import LARGEST, note_bad_term
 from wattpack.jit import inner, step
 
 MOST_BUCKETS = 16_384  # a column; a power of two below 2**15
@@ -60,11 +59,10 @@ def key_hash(scores: Any, c: int, fitting: int) -> int:
 
 
 @inner
-def find_bucket(scores: Any, c: int, n: int, fitting: int, old: int) -> int:
-    """The bucket of column `c` for nodes that fit the classes `fitting` and have the terms in `scores.one`: node `n`.
+def find_bucket(scores: Any, c: int, fitting: int, old: int) -> int:
+    """The bucket of column `c` for nodes that fit the classes `fitting` and have the terms in `scores.one`.
 
-    A new one if there is none, or an overflow. `old`: the likely one, or negative. Terms are checked here, where a key
-    is new: a NaN equals no key that there is, and the first infinite term makes a new one.
+    A new one if there is none, or an overflow. `old`: the likely one, or negative.
     """
     asked = scores.asked[c]
     if old >= 0 and same_key(scores, c, fitting, old):
@@ -103,10 +101,7 @@ def find_bucket(scores: Any, c: int, n: int, fitting: int, old: int) -> int:
         bucket.first = scores.members.shape[2]
     used = scores.used[c]
     for i in range(asked.used):
-        value = scores.one[used[i]]
-        scores.key[c, used[i], new] = value
-        if not abs(value) <= LARGEST:
-            note_bad_term(scores, c, n, used[i])
+        scores.key[c, used[i], new] = scores.one[used[i]]
     return new
 
 
@@ -168,7 +163,7 @@ def join(scores: Any, c: int, n: int) -> None:
     if b < 0:
         return
     asked.feasible += 1
-    if asked.overflow == 1:
+    if asked.overflow != 0:
         return
     bucket = scores.buckets[c, b]
     if bucket.nodes == 0:
@@ -187,7 +182,7 @@ def leave(scores: Any, c: int, n: int) -> None:
     if b < 0:
         return
     asked.feasible -= 1
-    if asked.overflow == 1:
+    if asked.overflow != 0:
         return
     bucket = scores.buckets[c, b]
     bucket.nodes -= 1

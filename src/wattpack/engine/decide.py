@@ -9,7 +9,7 @@ from typing import Any
 
 from wattpack.engine.choose import choose_bucket, choose_priced_bucket, scan
 from wattpack.engine.columns import fits_class
-from wattpack.engine.faults import NOWHERE, refuse_column
+from wattpack.engine.faults import FLAG, NOT_FINITE, NOWHERE, refuse_column
 from wattpack.engine.plan import Plan
 from wattpack.engine.scores import Scores, filter_and_score, scatter, scattered, score_component
 from wattpack.engine.state import State
@@ -30,12 +30,12 @@ def decide(state: State, plan: Plan, scores: Scores, k: int, luck: float) -> int
     task = state.columns.of[k]
     asked = scores.asked[task.column]
     filter_and_score(state, plan, scores, task.column)
-    if asked.bad_node > 0:
-        return refuse_column(state, asked, k)
     if not scattered(plan, asked):
         if plan.priced:
             return choose_priced_bucket(state, plan, scores, k)
         return choose_bucket(plan.parts, scores, task.column, task.bit)
+    if asked.overflow == NOT_FINITE:
+        return refuse_column(state, asked, k)
     if state.columns.all[task.column].classes == 1:
         return scan(state, plan, scores, k, scores.bucket[task.column], asked.feasible, luck)
     feasible = 0
@@ -54,7 +54,7 @@ def decide_among(state: State, plan: Plan, scores: Scores, k: int, luck: float, 
     column = state.columns.of[k].column
     filter_and_score(state, plan, scores, column)
     scores.taking_part[0] = 0
-    if scores.asked[column].bad_node > 0:
+    if state.world.tally[FLAG, 0] != 0 or scores.asked[column].overflow == NOT_FINITE:
         return refuse_column(state, scores.asked[column], k)
     if not scattered(plan, scores.asked[column]):
         scatter(scores, column)

@@ -9,34 +9,96 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from wattpack.errors import RunError
-from wattpack.jit import inner
+from wattpack.jit import call_for_int, call_for_none, inner, kernel
 from wattpack.model.nodes import Datacenter
-from wattpack.model.policy import Mix
+from wattpack.model.policy import Mix, Policy
 from wattpack.model.tasks import TaskClass, Workload
 
 LARGEST = 1e100
 NOWHERE = -1  # no node: the task fits none, or a fault was noted
 
 # Places of `State.fault`.
-KIND, CLASS, TERM, NODE, VALUE, TASK = range(6)  # TASK: place in the sequence + 1, 0: not known
-FAULT_PLACES = 6
+KIND, CLASS, TERM, VALUE, TASK = range(5)  # TASK: place in the sequence + 1, 0: not known
+FAULT_PLACES = 5
+# Before the params of a policy of the user's own: the addresses of its functions, and the latest score that is not
+# finite, with what tells its node.
+SCORE, WEIGH, REMEMBER, BAD_TERM, BAD_VALUE, NODE_CHANGED_AT, NODE_TYPE, FIRST_PARAM = range(8)
+FLAG = 2  # row of `World.tally`; its first number is 1 after a score that is not finite
+NOT_FINITE = 2  # in the place of a column's overflow
 NO_FAULT, BAD_SCORE, BAD_PRICE = 0, 1, 2  # KIND
 
 
 @inner
-def note_bad_term(scores: Any, c: int, n: int, t: int) -> None:
-    """Term `t` of node `n`, in `scores.one`, is beyond LARGEST or no number: column `c` is not chosen from any more."""
-    asked = scores.asked[c]
-    asked.bad_node, asked.bad_term, asked.bad_value = n + 1, t, scores.one[t]
+def note_bad_terms(node: Any, world: Any, params: Any, terms: Any) -> None:
+    for t in range(len(terms)):
+        if not abs(terms[t]) <= LARGEST:
+            world.tally[FLAG, 0] = 1
+            params[BAD_TERM], params[BAD_VALUE] = t, terms[t]
+            params[NODE_CHANGED_AT], params[NODE_TYPE] = node.changed_at, node.type
+
+
+@kernel
+def own_score(node: Any, task: Any, world: Any, params: Any, memory: Any, terms: Any) -> int:
+    """`score` of a policy of the user's own, and a look at what it has written.
+
+    It stands in the place of the policy's function. The same look in the engine's own loop made runs of all policies 2
+    to 5 % slower, wherever it stood (measured); here it costs nothing to the built-in ones, whose scores are finite.
+    """
+    gpu = call_for_int(int(params[SCORE]), (node, task, world, params[FIRST_PARAM:], memory, terms))
+    note_bad_terms(node, world, params, terms)
+    return gpu
+
+
+@kernel
+def own_weigh(task: Any, world: Any, params: Any, memory: Any, prices: Any) -> None:
+    call_for_none(int(params[WEIGH]), (task, world, params[FIRST_PARAM:], memory, prices))
+
+
+@kernel
+def own_remember(event: int, node: Any, task: Any, world: Any, params: Any, memory: Any) -> None:
+    call_for_none(int(params[REMEMBER]), (event, node, task, world, params[FIRST_PARAM:], memory))
+
+
+def plain_functions(policy: Policy) -> tuple[Any, Any, Any]:
+    """The three functions above, for one policy, without the compiler."""
+
+    def score(node: Any, task: Any, world: Any, params: Any, memory: Any, terms: Any) -> int:
+        gpu = policy.score(node, task, world, params[FIRST_PARAM:], memory, terms)
+        note_bad_terms(node, world, params, terms)
+        return gpu
+
+    def weigh(task: Any, world: Any, params: Any, memory: Any, prices: Any) -> None:
+        policy.weigh(task, world, params[FIRST_PARAM:], memory, prices)
+
+    def remember(event: int, node: Any, task: Any, world: Any, params: Any, memory: Any) -> None:
+        policy.remember(event, node, task, world, params[FIRST_PARAM:], memory)
+
+    return score, weigh, remember
+
+
+@inner
+def faulty(state: Any, k: int, i: int) -> bool:
+    """Whether task `i` of class `k`, just decided, came upon a fault. It may be placed by then: the run ends here.
+
+    Looked at after the decision and not in it, which made runs up to 9 % slower (measured).
+    """
+    if state.world.tally[FLAG, 0] == 0 and state.fault[KIND] == NO_FAULT:
+        return False
+    if state.fault[KIND] == NO_FAULT:
+        state.fault[KIND], state.fault[CLASS] = BAD_SCORE, k
+    state.fault[TASK] = i + 1
+    return True
 
 
 @inner
 def refuse_column(state: Any, asked: Any, k: int) -> int:
-    """Report the bad term of a column as the fault of this decision, which is for class `k`."""
-    fault = state.fault
-    fault[KIND], fault[CLASS], fault[TASK] = BAD_SCORE, k, 0
-    fault[TERM], fault[NODE], fault[VALUE] = asked.bad_term, asked.bad_node - 1, asked.bad_value
+    """A score of the column is not finite: nothing is chosen from it now, for class `k`, or later."""
+    asked.overflow = NOT_FINITE
+    state.world.tally[FLAG, 0] = 0
+    state.fault[KIND], state.fault[CLASS], state.fault[TASK] = BAD_SCORE, k, 0
     return NOWHERE
 
 
@@ -64,17 +126,36 @@ def raise_fault(
     workload: Workload | None = None,
 ) -> None:
     """Raise the fault that kernels noted, and forget it: the service goes on with the next request."""
-    kind, k, t, n, task = (int(state.fault[place]) for place in (KIND, CLASS, TERM, NODE, TASK))
-    value = float(state.fault[VALUE])
-    state.fault[:] = NO_FAULT
+    kind, k, t, task = (int(state.fault[place]) for place in (KIND, CLASS, TERM, TASK))
+    what, value = "price", float(state.fault[VALUE])
+    if kind == BAD_SCORE:
+        t, n, value = bad_score(state, plan, mix)
+        what = f"score of node {datacenter.names[n]}"
+    state.fault[:], state.world.tally[FLAG, 0] = NO_FAULT, 0
     component = int((plan.parts.terms_end <= t).sum())
     policy = mix.components[component].policy
     place = t - int(plan.parts.terms_at[component])
     name = policy.term_names[place] if place < len(policy.term_names) else str(place)
     of_term = f" (term {name!r})" if policy.terms > 1 else ""
-    what = f"score of node {datacenter.names[n]}" if kind == BAD_SCORE else "price"
     named = f" {workload.task_names[task - 1]}" if workload is not None and workload.task_names and task > 0 else ""
     raise RunError(
         f"policy {policy.name}: {what}{of_term} for task{named} ({classes[k].text}) is {value:g}, "
         f"expected a finite number up to {LARGEST:g}"
     )
+
+
+def bad_score(state: Any, plan: Any, mix: Mix) -> tuple[int, int, float]:
+    """Term, node and value of the score that is not finite."""
+    for part, component in zip(plan.parts, mix.components, strict=True):
+        noted = plan.params[part.params_at : part.params_end]
+        if is_own(component.policy) and not abs(noted[BAD_VALUE]) <= LARGEST:
+            same = (state.nodes.changed_at == noted[NODE_CHANGED_AT]) & (state.nodes.type == noted[NODE_TYPE])
+            # None: it has changed since, and nothing has but the node that the task was placed on.
+            n = int(np.argmax(same)) if same.any() else int(np.argmax(state.nodes.changed_at))
+            return int(part.terms_at + noted[BAD_TERM]), n, float(noted[BAD_VALUE])
+    raise AssertionError("a fault without a score")
+
+
+def is_own(policy: Policy) -> bool:
+    """Whether the policy is the user's own."""
+    return not str(policy.score.__module__).startswith("wattpack.policies.")

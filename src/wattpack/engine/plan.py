@@ -7,8 +7,19 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from wattpack.engine.faults import (
+    FIRST_PARAM,
+    REMEMBER,
+    SCORE,
+    WEIGH,
+    is_own,
+    own_remember,
+    own_score,
+    own_weigh,
+    plain_functions,
+)
 from wattpack.errors import RunError, UserError
-from wattpack.jit import addresses, is_kernel
+from wattpack.jit import COMPILED, addresses, is_kernel
 from wattpack.model.nodes import NODE, Datacenter
 from wattpack.model.policy import Mix, Normalise, Policy, World, fixed_price
 from wattpack.model.power import PowerProfile
@@ -55,25 +66,21 @@ def new_plan(mix: Mix, datacenter: Datacenter, target: Target, profile: PowerPro
         raise UserError(f"{mix.expression}: two kinds of policies that keep notes of nodes, expected at most one")
     bucketed = all(policy.normalise != Normalise.DRAW for policy in policies)
     params = [prepared(policy, datacenter, target, profile) for policy in policies]
+    functions, given = _functions(policies, params, world)
     parts = np.zeros(len(policies), dtype=PART).view(np.recarray)
     parts.weight = [component.weight for component in mix.components]
     parts.normalise = [policy.normalise for policy in policies]
     parts.pick = [policy.pick for policy in policies]
     parts.terms_at, parts.terms_end = _slices([policy.terms for policy in policies])
-    parts.params_at, parts.params_end = _slices([len(values) for values in params])
+    parts.params_at, parts.params_end = _slices([len(values) for values in given])
     parts.memory_at, parts.memory_end = _slices([policy.memory_size for policy in policies])
 
-    floats = np.zeros(1)
-    node, task = np.zeros(1, NODE).view(np.recarray)[0], np.zeros(1, TASK).view(np.recarray)[0]
-    score_example = (node, task, world, floats, floats, floats)
-    weigh_example = (task, world, floats, floats, floats)
-    remember_example = (0, node, task, world, floats, floats)
     return Plan(
-        score=addresses([policy.score for policy in policies], int, score_example),
-        weigh=addresses([policy.weigh for policy in policies], None, weigh_example),
-        remember=addresses([policy.remember for policy in policies], None, remember_example),
+        score=functions[0],
+        weigh=functions[1],
+        remember=functions[2],
         parts=parts,
-        params=np.concatenate([*params, np.zeros(1)]),
+        params=np.concatenate([*given, np.zeros(1)]),
         picker=mix.picker,
         remembers=any(policy.memory_size > 0 for policy in policies),
         bucketed=bucketed,
@@ -88,6 +95,35 @@ def new_plan(mix: Mix, datacenter: Datacenter, target: Target, profile: PowerPro
         ),
         amounts_only=bucketed and all(policy.amounts_only for policy in policies),
     )
+
+
+def _functions(policies: list[Policy], params: list[NDArray[np.float64]], world: World) -> tuple[list[Any], list[Any]]:
+    """The score, weigh and remember of the policies, three arrays of addresses, and the params that they are given.
+
+    Policies of the user's own are called through functions of faults.py, which find them in front of the params.
+    """
+    floats = np.zeros(1)
+    node, task = np.zeros(1, NODE).view(np.recarray)[0], np.zeros(1, TASK).view(np.recarray)[0]
+    roles: tuple[tuple[str, type | None, tuple[Any, ...]], ...] = (
+        ("score", int, (node, task, world, floats, floats, floats)),
+        ("weigh", None, (task, world, floats, floats, floats)),
+        ("remember", None, (0, node, task, world, floats, floats)),
+    )
+    found: list[Any] = [
+        addresses([getattr(p, role) for p in policies], result, example) for role, result, example in roles
+    ]
+    given = list(params)
+    for c in (c for c, policy in enumerate(policies) if is_own(policy)):
+        before = np.zeros(FIRST_PARAM)
+        if COMPILED:
+            before[[SCORE, WEIGH, REMEMBER]] = [of_role[c] for of_role in found]  # below 2**53: exact
+        given[c] = np.concatenate([before, params[c]])
+        instead = (own_score, own_weigh, own_remember) if COMPILED else plain_functions(policies[c])
+        for i, (_, result, example) in enumerate(roles):
+            (address,) = addresses([instead[i]], result, example)
+            both = [*found[i][:c], address, *found[i][c + 1 :]]
+            found[i] = np.array(both, dtype=np.int64) if COMPILED else tuple(both)
+    return found, given
 
 
 def prepared(policy: Policy, datacenter: Datacenter, target: Target, profile: PowerProfile) -> NDArray[np.float64]:

@@ -21,7 +21,6 @@ from wattpack.engine.buckets import (
     leave,
     note_used_terms,
 )
-from wattpack.engine.faults import LARGEST, note_bad_term
 from wattpack.engine.plan import Plan
 from wattpack.engine.state import CHANGES, State
 from wattpack.jit import call_for_int, inner, step
@@ -40,11 +39,8 @@ ASKED = np.dtype(
         ("free", np.int64),  # of the buckets, those in `Scores.free`
         ("entries", np.int64),  # places of `lookup` that are taken
         ("used", np.int64),  # terms that its keys are made of
-        ("overflow", np.int64),  # 1: too many distinct sets of terms for buckets
+        ("overflow", np.int64),  # 1: too many distinct sets of terms for buckets, 2: a term is not finite (faults.py)
         ("feasible", np.int64),  # nodes that fit a class of the column
-        ("bad_node", np.int64),  # a node whose score is not finite + 1, 0: none; see faults.py
-        ("bad_term", np.int64),
-        ("bad_value", np.float64),
     ],
     align=True,
 )
@@ -216,22 +212,19 @@ def score_node(state: State, plan: Plan, scores: Scores, c: int, n: int, fitting
     bucket = 0
     if plan.bucketed and asked.overflow == 0:
         note_used_terms(scores, c)
-        bucket = find_bucket(scores, c, n, fitting, -1 if asked.seen < 0 else scores.bucket[c, n])
+        bucket = find_bucket(scores, c, fitting, -1 if asked.seen < 0 else scores.bucket[c, n])
         if asked.overflow == 1:
             scatter(scores, c)
     if scattered(plan, asked):
         for t in range(len(scores.one)):
             scores.terms[c, t, n] = scores.one[t]
-        for i in range(len(plan.used)):
-            if not abs(scores.one[plan.used[i]]) <= LARGEST:
-                note_bad_term(scores, c, n, plan.used[i])
     return bucket
 
 
 @inner
 def scattered(plan: Plan, asked: Any) -> bool:
     """Whether `scores.terms` is kept. Where there are buckets it would only repeat their keys, at 8 bytes a node."""
-    return not plan.bucketed or asked.overflow == 1
+    return not plan.bucketed or asked.overflow != 0
 
 
 @step

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from wattpack.engine.arrivals import Engine
 from wattpack.engine.decide import NOWHERE, decide, pick
 from wattpack.engine.departures import Departures, delay, no_departures, pop, push
-from wattpack.engine.faults import KIND, NO_FAULT, TASK
+from wattpack.engine.faults import faulty
 from wattpack.engine.plan import Plan
 from wattpack.engine.scores import Scores
 from wattpack.engine.state import (
@@ -103,15 +103,14 @@ def run_timed(
         n = decide(state, plan, scores, k, luck[i, 0])
         node[i] = n
         if n == NOWHERE:
-            if state.fault[KIND] != NO_FAULT:
-                state.fault[TASK] = i + 1
-                return
             state.totals[FAILED] += 1
         else:
             picked = pick(state, plan, scores, k, n, luck[i, 1])
             gpus[i] = picked
             place(state, plan, k, n, picked)
             push(heap, now + duration_s[i], i)
+        if faulty(state, k, i):
+            return
     clock[0] = now
 
 

@@ -29,7 +29,7 @@ from wattpack.engine.arrivals import Engine, run_arrivals
 from wattpack.engine.choose import combine
 from wattpack.engine.decide import NOWHERE, decide, decide_among, pick
 from wattpack.engine.failures import failure_reason
-from wattpack.engine.faults import KIND, NO_FAULT
+from wattpack.engine.faults import KIND, NO_FAULT, faulty
 from wattpack.engine.node_cost import has_room
 from wattpack.engine.plan import Plan
 from wattpack.engine.scores import Scores
@@ -126,10 +126,10 @@ def try_ways(
             n: Any = np.int64(wish[way, j])
             if n < 0:
                 n = decide(state, plan, scores, k, luck[i, 0])
+                if faulty(state, k, i):
+                    return
             ways.node[way, j] = n
             if n == NOWHERE:
-                if state.fault[KIND] != NO_FAULT:
-                    return
                 state.totals[FAILED] += 1
                 ways.reason[way, j] = failure_reason(state, scores, k)
             else:
@@ -172,7 +172,7 @@ def place_wished(
         picked: Any = np.int64(gpus[j])
         if n == NOWHERE or not has_room(state.nodes[n], state.tasks[k], picked):
             n = decide(state, plan, scores, k, luck[i, 0])
-            if n == NOWHERE and state.fault[KIND] != NO_FAULT:
+            if faulty(state, k, i):
                 return
             picked = np.int64(0) if n == NOWHERE else pick(state, plan, scores, k, n, luck[i, 1])
         node[j], gpus[j] = n, picked

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from wattpack.engine.faults import LARGEST
+from wattpack.engine.faults import FLAG, LARGEST
 from wattpack.experiments.check_calls import Subject
 from wattpack.experiments.check_history import History, fitting_nodes
 from wattpack.model.nodes import NODE
@@ -104,7 +104,7 @@ class CompiledSubject(Subject):
         """One call: the GPU and the terms."""
         memory = self.memory.copy()
         self.terms[:] = FILLS[variant.fill]
-        self.world.tally[:] = 7 * variant.scratch
+        self.world.tally[:FLAG] = 7 * variant.scratch
         self.all[~self.inside] = 5.0 * variant.room
         if variant.memory:
             self.memory[:] = memory + 3

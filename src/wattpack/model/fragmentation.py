@@ -41,7 +41,7 @@ WIDTH = 8  # sizes are padded to a multiple: no odd ones are left over after the
 def adds_table(sizes: Sequence[int]) -> NDArray[np.int32]:
     """int32[1001, sizes]: what a GPU adds to the tally of each size, by what it has left."""
     left = np.arange(GPU_MILLI + 1)[:, None]
-    padded = np.full(-(-len(sizes) // WIDTH) * WIDTH, GPU_MILLI, dtype=np.int64)
+    padded = np.full(max(1, -(-len(sizes) // WIDTH)) * WIDTH, GPU_MILLI, dtype=np.int64)
     padded[: len(sizes)] = sizes
     return np.where(left >= padded, HOLDS, left).astype(np.int32)
 

@@ -79,15 +79,18 @@ class World(NamedTuple):
     gpu_draw_mw: NDArray[np.int64]  # [models, 1001] milliwatts by milli-GPU in use
     adds: NDArray[np.int32]  # [1001, distinct gpu_milli of M, padded] see model/fragmentation.py
     cpu_most: int  # the largest cpu_milli of M
-    tally: NDArray[np.int32]  # [2, distinct gpu_milli of M, padded] scratch of model/fragmentation.py
+    # [3, distinct gpu_milli of M, padded] scratch: two rows of model/fragmentation.py, and one whose first number is 1
+    # after a score that is not finite (engine/faults.py). One array: each costs 2 ns at every call of a score.
+    tally: NDArray[np.int32]
 
 
 def new_world(datacenter: Datacenter, target: Target, profile: PowerProfile) -> World:
     """A world of its own for each run: the scratch is not shared between threads."""
     adds = adds_table(target.sizes())
-    scratch = np.zeros((2, adds.shape[1]), dtype=np.int32)
+    scratch = np.zeros((3, adds.shape[1]), dtype=np.int32)
     cpu_most = max((task.cpu_milli for task in target.classes), default=0)
-    return World(target.records(datacenter.models), draw_table_mw(datacenter.models, profile), adds, cpu_most, scratch)
+    tables = (target.records(datacenter.models), draw_table_mw(datacenter.models, profile), adds)
+    return World(*tables, cpu_most, scratch)
 
 
 def no_params(datacenter: Datacenter, target: Target, profile: PowerProfile) -> NDArray[np.float64]:
