@@ -192,10 +192,11 @@ def test_tasks_without_gpu_are_nothing_to_tune_for(tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
 
 
-def test_tasks_larger_than_the_datacenter_reach_no_load_and_are_refused_before_anything_runs(tmp_path: Path) -> None:
-    """Ten GPUs; runs end at 1.3 times as many, before the first task of 14."""
+@pytest.mark.parametrize("gpus", [8, 14])
+def test_a_load_that_no_run_reaches_is_refused_before_anything_runs(tmp_path: Path, gpus: int) -> None:
+    """Ten GPUs; runs end at 1.3 times as many: after one task of eight (a load of 0.8), before the first task of 14."""
     wanted = small(tmp_path, seeds=2)
-    (tmp_path / "tasks.csv").write_text("name,cpu_milli,memory_mib,num_gpu,gpu_milli\nt,1000,1024,14,1000\n")
-    with pytest.raises(UserError, match="no run reaches any load"):
+    (tmp_path / "tasks.csv").write_text(f"name,cpu_milli,memory_mib,num_gpu,gpu_milli\nt,1000,1024,{gpus},1000\n")
+    with pytest.raises(UserError, match=r"no run reaches load 0\.[59]"):
         tune(wanted, tmp_path / "out", quiet, FEW)
     assert not (tmp_path / "out").exists()

@@ -152,15 +152,17 @@ def bound(building: Building) -> list[str]:
 
 def derive(building: Building) -> list[str]:
     draw, faults = building.draw, building.faults
+    percent = number("0", "1", "50", "99", "100")
+    options = {"--multi": percent, "--sharing": percent, "--constrained": percent, "--against": TARGETS}
+    options |= {"--datacenter": number("nodes.csv"), "--seed": number("0", "7")}
+    given = draw(given_options(options, faults))
     nodes_and_tasks(building)
+    if "nodes.csv" not in given:  # no input, then: it may well be written over
+        building.files.pop("nodes.csv", None)
     words = ["derive", "tasks.csv"]
     if draw(st.booleans()):
         words += ["--out", building.output()]
-    percent = number("0", "1", "50", "99", "100")
-    options = {"--multi": percent, "--sharing": percent, "--constrained": percent, "--against": TARGETS}
-    return words + draw(
-        given_options({**options, "--datacenter": number("nodes.csv"), "--seed": number("0", "7")}, faults)
-    )
+    return words + given
 
 
 def compare(building: Building) -> list[str]:

@@ -67,6 +67,22 @@ FOUND = {
         ),
         {"nodes.csv": NODES, "tasks.csv": TASKS.replace(b"1,1000,", b"11,1000,")},
     ),
+    "a task that ends runs before the loads to tune for": Case(
+        (
+            "tune",
+            "--datacenter",
+            "nodes.csv",
+            "--trace",
+            "tasks.csv",
+            "--policy",
+            "fgd",
+            "--seeds",
+            "2",
+            "--out",
+            "out",
+        ),
+        {"nodes.csv": NODES.replace(b",8,", b",2,"), "tasks.csv": TASKS + b"t1,1000,1024,2,1000,\n"},
+    ),
     "a cluster at a port that is none": Case(
         ("serve", "--check", "--kubeconfig", "kubeconfig"),
         {

@@ -46,12 +46,17 @@ def read_at_loads(run: Run, up_to: float = UP_TO) -> dict[str, NDArray[np.float6
     columns[CPU_ONLY] = _cpu_only_vcpu(run)[after]
     # Loads that the workload did not reach have no reading.
     last_milli = run.requested_milli[-1] if len(run) else 0
-    unreached = limits >= last_milli + capacity * STEP * 2
+    unreached = unreached_loads(last_milli, capacity)
     if up_to < UP_TO and last_milli > 0:
         unreached = up_to + STEP / 2 < LOADS
     for values in columns.values():
         values[unreached] = np.nan
     return columns
+
+
+def unreached_loads(last_milli: int, capacity_milli: int) -> NDArray[np.bool_]:
+    """Which of LOADS a run has no reading at that ends when `last_milli` have been requested."""
+    return np.floor(LOADS * capacity_milli + 0.5) >= last_milli + capacity_milli * STEP * 2
 
 
 def _cpu_only_vcpu(run: Run) -> NDArray[np.float64]:

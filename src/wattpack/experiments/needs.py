@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from wattpack.datasets.inflation import UP_TO, run_workload, seeded
 from wattpack.errors import UserError
+from wattpack.experiments.curves import at, unreached_loads
 from wattpack.model.nodes import Datacenter
 from wattpack.model.tasks import Workload
 
@@ -21,15 +22,16 @@ def need_tasks(name: str, trace: Workload) -> None:
         raise UserError(f"{name}: no tasks, expected at least one")
 
 
-def need_gpu_tasks(name: str, trace: Workload, datacenter: Datacenter, seeds: Iterable[int]) -> None:
-    """A run ends before the first task that asks for more GPUs than are left; it must not end before its first one."""
-    if int(trace.gpu_request_milli().max(initial=0)) <= UP_TO * datacenter.gpu_milli:
+def need_loads(
+    name: str, trace: Workload, datacenter: Datacenter, loads: Sequence[float], seeds: Iterable[int]
+) -> None:
+    """Runs end before the first task that would exceed the load 1.3: a large one may end them before `loads`."""
+    capacity_milli, largest_milli = datacenter.gpu_milli, int(trace.gpu_request_milli().max(initial=0))
+    if largest_milli <= (UP_TO - max(loads)) * capacity_milli:
         return
     for seed in seeds:
-        drawn = run_workload(trace, datacenter.gpu_milli, seeded(seed).workload)
-        if int(drawn.gpu_request_milli().sum()) == 0:
-            gpus = int(datacenter.gpus.sum())
-            raise UserError(
-                f"{name}: no run reaches any load, since with seed {seed} the first GPU task asks for more than the "
-                f"datacenter's {gpus} GPUs, expected smaller tasks or more nodes"
-            )
+        drawn = run_workload(trace, capacity_milli, seeded(seed).workload)
+        unreached = unreached_loads(int(drawn.gpu_request_milli().sum()), capacity_milli)
+        for load in loads:
+            if unreached[at(load)]:
+                raise UserError(f"{name}: no run reaches load {load:g}, expected --loads below")

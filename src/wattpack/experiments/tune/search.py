@@ -18,7 +18,7 @@ from wattpack.datasets.sources import load_datacenter, load_trace
 from wattpack.errors import RunError, UserError
 from wattpack.experiments.axes import FIRST_SEED, MAX_SEEDS, Block, Experiment, resolve
 from wattpack.experiments.curves import at
-from wattpack.experiments.needs import need_gpu_tasks, need_gpus, need_tasks
+from wattpack.experiments.needs import need_gpus, need_loads, need_tasks
 from wattpack.experiments.runner import Outcome, Report, run_experiment
 from wattpack.experiments.scenario import Inputs
 from wattpack.experiments.steady import ARRIVALS
@@ -129,7 +129,7 @@ class _Runs:
         if int(trace.gpu_request_milli().sum()) == 0:
             raise UserError(f"{wanted.trace}: no task asks for a GPU, expected at least one to tune for")
         if wanted.loads:
-            need_gpu_tasks(wanted.trace, trace, datacenter, _seeds(0, 2 * wanted.seeds))
+            need_loads(wanted.trace, trace, datacenter, wanted.loads, _seeds(0, 2 * wanted.seeds))
         profiles = {wanted.profile: PROFILES[wanted.profile]}
         self.inputs = Inputs({wanted.datacenter: datacenter}, {wanted.trace: trace}, profiles)
 
