@@ -181,12 +181,13 @@ def test_policies_without_a_file_stay_in_threads(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("on", "package"), [("dask", "distributed"), ("ray", "ray")])
-def test_a_missing_package_is_one_line_that_says_what_to_install(
+def test_a_missing_package_is_one_line_that_says_what_to_install_and_nothing_is_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, on: str, package: str
 ) -> None:
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(UserError, match=rf"--on {on}: .* not installed, expected `pip install 'wattpack\[{on}\]'`"):
-        run_experiment(small_experiment(), tmp_path, on=on)
+        run_experiment(small_experiment(), tmp_path / "out", on=on)
+    assert not (tmp_path / "out").exists()
 
 
 def test_a_plugin_travels_with_its_text(tmp_path: Path) -> None:

@@ -194,7 +194,7 @@ def compare(building: Building) -> list[str]:
     return words + draw(given_options(options, faults, odd))
 
 
-ODD_PLACES = st.sampled_from(("", "x", "local=3", "threads=", "Local", "dask:", "ray=\n", "\udcff"))
+ODD_PLACES = st.sampled_from(("", "x", "local=3", "threads=", "Local", "dask:", "ray=", "\udcff"))
 
 
 def places_of_runs(building: Building) -> dict[str, Strategy[str] | None]:

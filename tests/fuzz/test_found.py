@@ -83,6 +83,7 @@ FOUND = {
         ),
         {"nodes.csv": NODES.replace(b",8,", b",2,"), "tasks.csv": TASKS + b"t1,1000,1024,2,1000,\n"},
     ),
+    "more workers than there may be": Case((*results.WORDS, "--workers", "0"), results.INPUTS),
     "a cluster at a port that is none": Case(
         ("serve", "--check", "--kubeconfig", "kubeconfig"),
         {

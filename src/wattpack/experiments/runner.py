@@ -17,7 +17,7 @@ from wattpack.experiments.provenance import machine, versions
 from wattpack.experiments.scenario import Inputs, Scenario, labels
 from wattpack.experiments.summary import BASELINE, Results, write_summary_parts
 from wattpack.experiments.warm_up import warm_up
-from wattpack.experiments.where import open_place, parse_on
+from wattpack.experiments.where import check_place, open_place
 from wattpack.experiments.where.place import stream
 
 Report = Callable[[int, int, str], None]  # runs done, runs in all, what just ended
@@ -48,7 +48,7 @@ def run_experiment(
 
     `experiment.json` is written first, so that a part of the runs is known for what it is, and again with the outcome.
     """
-    parse_on(on)
+    check_place(on, workers)
     inputs, scenarios = resolve(experiment)
     folder = ResultsFolder(out)
     told = _told(experiment, on, workers)

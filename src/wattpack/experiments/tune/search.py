@@ -26,6 +26,7 @@ from wattpack.experiments.steady_table import run_steady_table
 from wattpack.experiments.summary import BASELINE
 from wattpack.experiments.tune.candidates import all_candidates
 from wattpack.experiments.tune.measured import Advice, Measured, advise, choose, front, survivors
+from wattpack.experiments.where import check_place
 from wattpack.model.power import PAPER, PROFILES
 
 FIRST_ROUND = 2  # seeds that every candidate gets
@@ -73,6 +74,7 @@ def tune(
     """Find the expression that saves most at the GRAR of FGD. Writes only into the folder `out`."""
     if not 2 <= wanted.seeds <= MAX_SEEDS // 2:
         raise UserError(f"--seeds {wanted.seeds}, expected 2 to {MAX_SEEDS // 2}: no spread without a second one")
+    check_place(on, workers)
     field = list(dict.fromkeys((BASELINE, *(candidates or all_candidates()))))
     runs = _Runs(wanted, Path(out), progress, on, workers, plugins)
     found: dict[str, Measured] = {}

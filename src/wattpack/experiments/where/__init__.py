@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from importlib.util import find_spec
 
 from wattpack.errors import UserError
 from wattpack.experiments.plugins import Plugin
@@ -15,6 +16,7 @@ from wattpack.policies.expression import parse
 THREADS_UP_TO = 4  # workers; see local.py
 MAX_WORKERS = 1024
 KINDS = ("local", "threads", "processes", "dask", "ray")
+PACKAGES = {"dask": ("dask", "distributed"), "ray": ("ray",)}  # what may not be installed
 
 
 def usable_cores() -> int:
@@ -30,6 +32,15 @@ def parse_on(on: str) -> tuple[str, str | None]:
     return kind, address or None
 
 
+def check_place(on: str, workers: int | None) -> None:
+    """Refuse a place that is none, before anything is written."""
+    kind, _ = parse_on(on)
+    if workers is not None and not 1 <= workers <= MAX_WORKERS:
+        raise UserError(f"--workers {workers}, expected 1 to {MAX_WORKERS}")
+    if any(find_spec(package) is None for package in PACKAGES.get(kind, ())):
+        raise UserError(f"--on {kind}: {kind.title()} is not installed, expected `pip install 'wattpack[{kind}]'`")
+
+
 def open_place(
     on: str,
     scenarios: Sequence[Scenario],
@@ -42,9 +53,8 @@ def open_place(
 
     `warm_up` is called before anything runs on this machine.
     """
+    check_place(on, workers)
     kind, address = parse_on(on)
-    if workers is not None and not 1 <= workers <= MAX_WORKERS:
-        raise UserError(f"--workers {workers}, expected 1 to {MAX_WORKERS}")
     count = workers or usable_cores()
     unshipped = not plugins and any(own_policies(parse(policy)) for policy in {s.policy for s in scenarios})
     if kind == "local":
