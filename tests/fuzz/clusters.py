@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from fuzz.case import Entry
-from fuzz.documents import Json, document_file
+from fuzz.documents import Json, document_file, kubeconfig
 from fuzz.odd import Strategy
 from kube.made import container, node_json, pod_json
 
@@ -88,6 +88,14 @@ def templated(draw: Any) -> Json:
 # YAML that is none, or more than JSON: anchors that contain themselves, dates, sets, binary, keys that are no text.
 YAML = (
     *(
+        b"kind: Pod\nspec: !!bool x",
+        b"kind: Pod\nspec: !!timestamp x",
+        b"!!int 0b",
+        b"!!int -",
+        b"!!float ''",
+        b"clusters: !!int ''",
+    ),
+    *(
         b"a: &a [*a]",
         b"&a {kind: Pod, spec: *a}",
         b"kind: Pod\nspec: 2020-01-01",
@@ -130,3 +138,11 @@ def pod_file(draw: Any, faults: bool) -> Entry | None:
 
 def cluster_file(faults: bool) -> Strategy[Entry | None]:
     return document_file(cluster(), faults)
+
+
+@st.composite
+def kubeconfig_file(draw: Any) -> Entry | None:
+    """Never without a chance of a fault: a good one is a cluster that is not there."""
+    if draw(st.integers(0, 3)) == 0:
+        return draw(st.sampled_from(YAML))
+    return draw(document_file(kubeconfig(), True))

@@ -8,8 +8,8 @@ from typing import Any
 from hypothesis import strategies as st
 
 from fuzz.case import Case, Folder, Link
-from fuzz.clusters import cluster_file, pod_file
-from fuzz.documents import configuration, document_file, experiment, kubeconfig
+from fuzz.clusters import cluster_file, kubeconfig_file, pod_file
+from fuzz.documents import configuration, document_file, experiment
 from fuzz.lines import Building, finished, given_options, number, odd_policy, policy
 from fuzz.odd import NAMES, Strategy, odd_number, odd_text
 from fuzz.results import INPUTS, WORDS, results_folder
@@ -278,7 +278,7 @@ def import_(building: Building) -> list[str]:
     wrong = draw(st.sampled_from(("cluster", "cluster", "config", "none"))) if faults else "none"
     words = ["import", "--out", building.output(folder=True)]
     if faults and draw(st.integers(0, 5)) == 0:
-        words += ["--kubeconfig", building.add("kubeconfig", document_file(kubeconfig(), True))]
+        words += ["--kubeconfig", building.add("kubeconfig", kubeconfig_file())]
     else:
         words += ["--file", building.add("cluster.json", cluster_file(wrong == "cluster"))]
     if wrong == "config" or draw(st.booleans()):
@@ -296,7 +296,7 @@ def fit(building: Building) -> list[str]:
     if kind == "file":
         words += ["--file", building.add("cluster.json", cluster_file(wrong == "cluster"))]
     elif kind == "kubeconfig":
-        words += ["--kubeconfig", building.add("kubeconfig", document_file(kubeconfig(), True))]
+        words += ["--kubeconfig", building.add("kubeconfig", kubeconfig_file())]
     else:
         words += ["--server", draw(SERVERS)]
     if wrong == "config" or draw(st.booleans()):
@@ -316,7 +316,7 @@ def serve(building: Building) -> list[str]:
     ]
     building.add("tasks.csv", csv_file(task_rows(), False))
     if faults and draw(st.integers(0, 3)) == 0:
-        words += ["--kubeconfig", building.add("kubeconfig", document_file(kubeconfig(), True))]
+        words += ["--kubeconfig", building.add("kubeconfig", kubeconfig_file())]
     options = {
         "--policy": policy(),
         "--shadow": None,

@@ -84,6 +84,13 @@ FOUND = {
         {"nodes.csv": NODES.replace(b",8,", b",2,"), "tasks.csv": TASKS + b"t1,1000,1024,2,1000,\n"},
     ),
     "more workers than there may be": Case((*results.WORDS, "--workers", "0"), results.INPUTS),
+    "a number of no digits in YAML": Case(
+        ("fit", "-f", "pod.yaml", "--file", "c.json"), {**CLUSTER, "pod.yaml": b"kind: Pod\nspec: !!int ''"}
+    ),
+    "a date that is none in a kubeconfig": Case(
+        ("import", "--kubeconfig", "k", "--out", "o"), {"k": b"clusters: 2020-99-99"}
+    ),
+    "a kubeconfig nested too deeply": Case(("import", "--kubeconfig", "k", "--out", "o"), {"k": b"[" * 20_000}),
     "a cluster at a port that is none": Case(
         ("serve", "--check", "--kubeconfig", "kubeconfig"),
         {

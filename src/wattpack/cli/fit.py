@@ -96,7 +96,7 @@ def read_pod_file(file: Path) -> dict[str, Any]:
         raise UserError(f"{file}: nested too deeply, expected YAML of a pod") from None
     except ModuleNotFoundError as fault:
         raise UserError(f"fit needs {fault.name}: install wattpack[serve]") from None
-    except (ValueError, yaml.YAMLError) as fault:  # UnicodeDecodeError, a date that is none
+    except (ValueError, LookupError, AttributeError, yaml.YAMLError) as fault:  # no UTF-8, no date, `!!int ''`
         raise UserError(f"{file}: {' '.join(str(fault).split())}, expected YAML of a pod") from None
     for document in documents:
         if not isinstance(document, dict):

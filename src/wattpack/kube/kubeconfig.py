@@ -167,7 +167,9 @@ def _read(file: Path) -> dict[str, Any]:
                 named.setdefault(msgspec.convert(entry["name"], str), body)
     except OSError as fault:
         raise UserError(f"{file}: {fault.strerror or fault}, expected a kubeconfig") from None
-    except (yaml.YAMLError, UnicodeDecodeError, AttributeError, KeyError, msgspec.ValidationError) as fault:
+    except RecursionError:
+        raise UserError(f"{file}: nested too deeply, expected a kubeconfig") from None
+    except (yaml.YAMLError, ValueError, LookupError, AttributeError, msgspec.ValidationError) as fault:
         told = " ".join(str(fault).split())
         raise UserError(f"{file}: not a kubeconfig ({type(fault).__name__}: {told})") from None
     return found
