@@ -91,6 +91,17 @@ FOUND = {
         ("import", "--kubeconfig", "k", "--out", "o"), {"k": b"clusters: 2020-99-99"}
     ),
     "a kubeconfig nested too deeply": Case(("import", "--kubeconfig", "k", "--out", "o"), {"k": b"[" * 20_000}),
+    "an output that is a link to itself": Case(
+        ("import", "--file", "c.json", "--out", "link"), {**CLUSTER, "link": Link("link")}
+    ),
+    "a configuration nested too deeply": Case(("serve", "--check", "--config", "c"), {"c": b"x = " + b"[" * 20_000}),
+    "a number of 5,000 digits in a configuration": Case(
+        ("serve", "--check", "--config", "c"), {"c": b"seed = " + b"9" * 5000}
+    ),
+    "a results folder nested too deeply": Case(
+        ("bound", "--datacenter", "nodes.csv", "--trace", "tasks.csv", "--loads", "0.5", "--against", "results"),
+        {**FILES, "results/experiment.json": b"[" * 200_000, "results/runs": Folder()},
+    ),
     "a cluster at a port that is none": Case(
         ("serve", "--check", "--kubeconfig", "kubeconfig"),
         {

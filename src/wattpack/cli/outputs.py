@@ -44,7 +44,7 @@ def check_files(outputs: Mapping[str, Path | None], inputs: Iterable[Input]) -> 
 
 def check_folder(out: Path, names: Sequence[str], inputs: Iterable[Input]) -> None:
     """`--out` of commands that write several files: it is, or can become, a folder whose `names` may be replaced."""
-    if str(out) == "-" or out.absolute().resolve() == Path(out.absolute().anchor):
+    if str(out) == "-" or os.path.realpath(out) == out.absolute().anchor:
         raise UserError(f"--out {out}: not a folder for results, expected one of its own")
     try:
         there = _nearest(out.absolute())

@@ -26,7 +26,7 @@ def read_checked(path: Path) -> dict[str, Any] | None:
         checksum = found.pop(CHECKSUM, None)
     except FileNotFoundError:
         return None
-    except (OSError, ValueError, AttributeError, TypeError):
+    except (OSError, ValueError, AttributeError, TypeError, RecursionError):
         say(f"{path}: cannot be read, made again")
         return None
     if checksum != _checksum(found):

@@ -142,7 +142,7 @@ class ResultsFolder:
         file = self.path / "experiment.json"
         try:
             found = json.loads(file.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as fault:
+        except (OSError, ValueError, RecursionError) as fault:
             raise UserError(f"{file}: cannot be read ({fault}), expected a results folder") from None
         if not isinstance(found, dict):
             raise UserError(f"{file}: a {type(found).__name__}, expected a results folder")

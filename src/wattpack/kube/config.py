@@ -126,10 +126,12 @@ def parse_config(text: bytes, where: str) -> Config:
     try:
         read = tomllib.loads(text.decode("utf-8"))
         config = msgspec.convert(read, Config)
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as fault:
-        raise UserError(f"{where}: not TOML: {fault}") from None
     except msgspec.ValidationError as fault:
         raise UserError(f"{where}: {fault}; known keys: {', '.join(Config.__struct_fields__)}") from None
+    except ValueError as fault:  # no UTF-8, no TOML, or a number of thousands of digits
+        raise UserError(f"{where}: not TOML: {fault}") from None
+    except RecursionError:
+        raise UserError(f"{where}: nested too deeply, expected a configuration") from None
     return checked(config, where)
 
 
