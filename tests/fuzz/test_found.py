@@ -98,6 +98,9 @@ FOUND = {
     "a number of 5,000 digits in a configuration": Case(
         ("serve", "--check", "--config", "c"), {"c": b"seed = " + b"9" * 5000}
     ),
+    "a results folder whose name is too long": Case(
+        ("bound", "--datacenter", "nodes.csv", "--trace", "tasks.csv", "--loads", "0.5", "--against", "x" * 300), FILES
+    ),
     "a results folder nested too deeply": Case(
         ("bound", "--datacenter", "nodes.csv", "--trace", "tasks.csv", "--loads", "0.5", "--against", "results"),
         {**FILES, "results/experiment.json": b"[" * 200_000, "results/runs": Folder()},

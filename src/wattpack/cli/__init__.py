@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from contextvars import ContextVar
@@ -162,6 +163,10 @@ def _run_command(words: list[str]) -> tuple[int, str]:
         return 2, f"{' '.join(str(fault).split())} (wattpack --help)"
     except RunError as fault:
         return 1, str(fault)
+    except OSError as fault:  # a path of the user's, wherever it was first looked at
+        if fault.errno not in (errno.ENAMETOOLONG, errno.ELOOP, errno.ENOTDIR, errno.EACCES) or fault.filename is None:
+            raise
+        return 2, f"{' '.join(str(fault.filename).split())}: {fault.strerror}, expected a path that can be used"
     except SystemExit as ended:
         return (ended.code or 0, "") if not isinstance(ended.code, str) else (1, ended.code)
     return 0, ""
