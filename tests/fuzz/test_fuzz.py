@@ -14,6 +14,7 @@ from __future__ import annotations
 import os
 import random
 import time
+from math import inf
 
 import pytest
 from hypothesis import given, seed, settings
@@ -69,6 +70,9 @@ def test_a_process_of_its_own_keeps_them_too(runner: Runner, command: str) -> No
     whatever()
 
 
+ROUNDS = 10  # of `make e2e`, about 4,500 cases; the tenth gives each case a process of its own
+
+
 @pytest.mark.e2e
 def test_random_cases_keep_them_for_minutes(runner: Runner, capsys: pytest.CaptureFixture[str]) -> None:
     seconds = float(os.environ.get("WATTPACK_FUZZ_SECONDS", "240"))
@@ -76,7 +80,8 @@ def test_random_cases_keep_them_for_minutes(runner: Runner, capsys: pytest.Captu
     first = random.SystemRandom().randrange(2**31) if given_seed == "random" else int(given_seed)
     until, number = time.monotonic() + seconds, 0
     ran = dict.fromkeys(EXAMPLES, 0)
-    while time.monotonic() < until:
+    rounds = inf if "WATTPACK_FUZZ_SEED" in os.environ or "WATTPACK_FUZZ_SECONDS" in os.environ else ROUNDS
+    while time.monotonic() < until and number < rounds:
         with capsys.disabled():
             print(f"\nWATTPACK_FUZZ_SEED={first + number}: {sum(ran.values())} cases so far", end="", flush=True)
         for command, examples in EXAMPLES.items():
