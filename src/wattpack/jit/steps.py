@@ -2,7 +2,7 @@
 
 numba optimises each function and emits its machine code, then links it into its callers and optimises it again there,
 up to the kernel. With 73 steps below 5 kernels that was half of the first compile (docs/decisions/010). A step is kept
-as simplified code instead; the kernel that it ends up in is optimised once, as a whole. Runs are as fast (measured).
+as simplified code instead; the kernel that it ends up in is optimised once, as a whole.
 """
 
 from __future__ import annotations
