@@ -1,6 +1,6 @@
 """`python -m benchmarks.against OTHER_TREE`: the benchmark `run` of this tree and of another checkout, in turns.
 
-These machines are noisy, so two numbers from two days say nothing. Here both trees run in turns on the same machine; the
+These machines are noisy, so two numbers from two days say nothing. Here both trees run in turns on one machine; the
 ratio of the best times is what counts. Both use this Python and its packages.
 """
 

@@ -18,9 +18,9 @@ import numpy as np
 
 from wattpack.datasets import alibaba2023
 from wattpack.datasets.inflation import node_order, run_workload, seeded
-from wattpack.engine.arrivals import Engine, draw_luck
-from wattpack.engine.decide import NOWHERE, decide, pick
-from wattpack.engine.state import arrive, place, release
+from wattpack.engine.core.decide import NOWHERE, decide, pick
+from wattpack.engine.core.state import arrive, place, release
+from wattpack.engine.runs.arrivals import Engine, draw_luck
 from wattpack.jit import kernel
 from wattpack.model.target import Target
 from wattpack.policies.expression import parse

@@ -16,10 +16,10 @@ from typing import Any
 from wattpack.datasets import alibaba2023
 from wattpack.experiments.axes import Block, Experiment, resolve
 from wattpack.experiments.compare import MIXES
+from wattpack.experiments.executors import usable_cores
 from wattpack.experiments.folder import ResultsFolder
 from wattpack.experiments.runner import run_all
 from wattpack.experiments.scenario import Inputs
-from wattpack.experiments.where import usable_cores
 from wattpack.model.power import PAPER
 
 RUNS = 1000

@@ -19,8 +19,8 @@ import numpy as np
 from benchmarks.future import write_tables
 from wattpack.datasets import alibaba2023
 from wattpack.datasets.inflation import node_order, run_workload, seeded
-from wattpack.engine.arrivals import simulate
-from wattpack.engine.batch import ALONE, Batch, simulate_windows
+from wattpack.engine.runs.arrivals import simulate
+from wattpack.engine.windows.batch import ALONE, Batch, simulate_windows
 from wattpack.experiments.curves import at, read_at_loads
 from wattpack.model.target import Target
 from wattpack.policies.expression import parse

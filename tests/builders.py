@@ -9,14 +9,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from reference import Gpus, Node, Task
-from wattpack.engine.arrivals import Engine
-from wattpack.engine.explain import Explanation, explain
-from wattpack.engine.plan import Plan
-from wattpack.engine.record import Run, gpu_index_text
-from wattpack.engine.scores import new_scores
-from wattpack.engine.state import State
-from wattpack.engine.state import place as place_kernel
-from wattpack.engine.state import release as release_kernel
+from wattpack.engine.core.explain import Explanation, explain
+from wattpack.engine.core.plan import Plan
+from wattpack.engine.core.scores import new_scores
+from wattpack.engine.core.state import State
+from wattpack.engine.core.state import place as place_kernel
+from wattpack.engine.core.state import release as release_kernel
+from wattpack.engine.runs.arrivals import Engine
+from wattpack.engine.runs.record import Run, gpu_index_text
 from wattpack.jit import kernel
 from wattpack.model.nodes import Datacenter
 from wattpack.model.policy import Mix, Policy

@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
     from wattpack.comparison import Comparison, compare
     from wattpack.datasets.sources import load_datacenter, load_trace
-    from wattpack.engine.record import Run
+    from wattpack.engine.runs.record import Run
     from wattpack.errors import RunError, UserError
-    from wattpack.experiments.check_policy import check_policy
     from wattpack.experiments.curves import Curves
+    from wattpack.experiments.policy_check.check import check_policy
     from wattpack.experiments.simulate import simulate
     from wattpack.jit import kernel
     from wattpack.model.nodes import Datacenter
@@ -41,7 +41,7 @@ _HOME = {
     "compare": "comparison",
     "Comparison": "comparison",
     "Curves": "experiments.curves",
-    "Run": "engine.record",
+    "Run": "engine.runs.record",
     "Datacenter": "model.nodes",
     "TaskClass": "model.tasks",
     "Workload": "model.tasks",
@@ -53,7 +53,7 @@ _HOME = {
     "PowerProfile": "model.power",
     "kernel": "jit",
     "register": "policies",
-    "check_policy": "experiments.check_policy",
+    "check_policy": "experiments.policy_check.check",
     "UserError": "errors",
     "RunError": "errors",
 }

@@ -74,7 +74,7 @@ class Comparison(Compared):
     def save_report(self, path: str | Path = "report.html") -> Path:
         """Write the report, one HTML page that opens offline, and return its path."""
         from wattpack.report.html import write_report
-        from wattpack.report.made import made_with
+        from wattpack.report.provenance import made_with
 
         if not self.results:
             raise UserError(f"no results to report: {self._faults() or 'no trace has tasks'}")
@@ -124,7 +124,7 @@ class Comparison(Compared):
 
     def _table(self, trace: str) -> list[tuple[str, ...]]:
         """A head and a row for each policy: savings at a few loads, GRAR at full load."""
-        from wattpack.report.readings import FULL_LOAD, SAVING_LOADS, by_saving, mean, saving
+        from wattpack.report.metrics import FULL_LOAD, SAVING_LOADS, by_saving, mean, saving
 
         rows = [(trace, *(f"{load:g}" for load in SAVING_LOADS), f"GRAR {FULL_LOAD:.1f}")]
         for policy in by_saving(self.results, trace):
@@ -135,7 +135,7 @@ class Comparison(Compared):
         return rows
 
     def _notes(self) -> list[str]:
-        from wattpack.report.made import never_fit
+        from wattpack.report.provenance import never_fit
 
         left = self.traces[SHOWN_TRACES:]
         empty = [name for name, trace in self.inputs.traces.items() if len(trace) == 0]

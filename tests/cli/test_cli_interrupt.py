@@ -84,7 +84,7 @@ milp(np.zeros(50), integrality=np.ones(50), bounds=Bounds(0, 1), constraints=Lin
 
 HANGS = """
 import time
-import wattpack.experiments.where.place as place
+import wattpack.experiments.executors.executor as place
 from wattpack.cli import interrupt
 interrupt.GRACE_S = {grace_s}
 place.places_open = 1

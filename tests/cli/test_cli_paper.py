@@ -9,11 +9,12 @@ import wattpack.cli.paper as paper
 from wattpack.cli import main
 from wattpack.datasets import alibaba2023
 from wattpack.experiments.compare import COMPETITORS, MIXES
-from wattpack.experiments.paper import setting
-from wattpack.experiments.paper.published import AGREES, MEASURES
 from wattpack.experiments.scenario import Inputs
-from wattpack.experiments.spec import Block, Experiment, load_paper
+from wattpack.experiments.spec import Block, Experiment
 from wattpack.model.power import PAPER
+from wattpack.paper import setting
+from wattpack.paper.experiment import load_paper
+from wattpack.paper.published import AGREES, MEASURES
 
 pytestmark = pytest.mark.compiled
 POLICIES = ("fgd", "pwr", *MIXES, *COMPETITORS)
@@ -113,7 +114,7 @@ def test_a_table_that_is_not_the_papers_ends_with_code_1(tmp_path, capsys, monke
 
 
 def test_the_papers_experiment_has_the_curves_of_every_statement():
-    from wattpack.experiments.paper.claims import RULES
+    from wattpack.paper.claims import RULES
 
     blocks = load_paper().blocks
     keys = {(trace, policy) for block in blocks for trace in block.traces for policy in block.policies}

@@ -8,8 +8,8 @@ from hypothesis import given
 import reference
 from builders import arrive, decisions, explained, make_datacenter, make_engine, make_mix, make_target, make_workload
 from cases import Case, cases
-from wattpack.engine.arrivals import simulate
-from wattpack.engine.record import Run
+from wattpack.engine.runs.arrivals import simulate
+from wattpack.engine.runs.record import Run
 from wattpack.model.fit import VERDICTS
 
 

@@ -15,8 +15,8 @@ from builders import (
     make_workload,
 )
 from reference import Node, Task
-from wattpack.engine.arrivals import simulate
-from wattpack.engine.record import Run
+from wattpack.engine.runs.arrivals import simulate
+from wattpack.engine.runs.record import Run
 
 CPU_ONLY, HALF, WHOLE = make_task(cpu=2), make_task(gpu=0.5, cpu=2), make_task(gpu=1, cpu=2)
 

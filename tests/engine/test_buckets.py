@@ -24,9 +24,9 @@ from builders import (
 from churn import Churn, assert_decide_alike, churns, engine_for
 from wattpack.datasets import alibaba2023
 from wattpack.datasets.inflation import node_order, run_workload, seeded
-from wattpack.engine import buckets
-from wattpack.engine.arrivals import Engine, draw_luck
-from wattpack.engine.record import Run
+from wattpack.engine.core import buckets
+from wattpack.engine.runs.arrivals import Engine, draw_luck
+from wattpack.engine.runs.record import Run
 from wattpack.experiments.steady import run_steady
 from wattpack.jit import kernel
 from wattpack.model.nodes import Datacenter

@@ -10,8 +10,8 @@ from builders import arrive, make_datacenter, make_engine, make_mix, make_node, 
 from churn import Churn, churns, engine_for, play
 from wattpack.datasets import alibaba2023
 from wattpack.datasets.inflation import node_order, run_workload, seeded
-from wattpack.engine.arrivals import Engine, draw_luck
-from wattpack.engine.columns import BITS
+from wattpack.engine.core.columns import BITS
+from wattpack.engine.runs.arrivals import Engine, draw_luck
 from wattpack.model.fit import FITS, fits
 from wattpack.model.target import Target
 from wattpack.policies import REGISTRY

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wattpack.engine.departures import Departures, delay, no_departures, pop, push
+from wattpack.engine.runs.departures import Departures, delay, no_departures, pop, push
 from wattpack.jit import kernel
 
 

@@ -13,12 +13,12 @@ import pytest
 from numpy.typing import NDArray
 
 from builders import make_datacenter, make_mix, make_node, make_task, make_workload, without_buckets
-from wattpack.engine.arrivals import Engine, draw_luck, simulate
-from wattpack.engine.batch import Batch, simulate_windows
-from wattpack.engine.explain import explain
-from wattpack.engine.learning import simulate_learning
-from wattpack.engine.live import consider, new_choice
-from wattpack.engine.timed import simulate_timed
+from wattpack.engine.core.explain import explain
+from wattpack.engine.live.one_decision import consider, new_choice
+from wattpack.engine.runs.arrivals import Engine, draw_luck, simulate
+from wattpack.engine.runs.learning import simulate_learning
+from wattpack.engine.runs.timed import simulate_timed
+from wattpack.engine.windows.batch import Batch, simulate_windows
 from wattpack.errors import RunError
 from wattpack.jit import kernel
 from wattpack.model.nodes import Datacenter

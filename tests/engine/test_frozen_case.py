@@ -15,7 +15,7 @@ from builders import Decision, decisions, make_mix, plain_nodes, plain_tasks, pl
 from reference import replay, target_workload
 from wattpack.datasets import alibaba2023
 from wattpack.datasets.inflation import run_workload, seeded
-from wattpack.engine.arrivals import simulate
+from wattpack.engine.runs.arrivals import simulate
 from wattpack.model.nodes import Datacenter
 from wattpack.model.target import Target
 from wattpack.model.tasks import Workload

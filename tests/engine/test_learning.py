@@ -9,9 +9,9 @@ from builders import make_mix
 from wattpack import simulate as simulate_by_name
 from wattpack.datasets import alibaba2023
 from wattpack.datasets.inflation import run_workload, seeded
-from wattpack.engine.arrivals import simulate
-from wattpack.engine.learning import lessons, simulate_learning
-from wattpack.engine.state import ALLOCATED, FAILED, REQUESTED
+from wattpack.engine.core.state import ALLOCATED, FAILED, REQUESTED
+from wattpack.engine.runs.arrivals import simulate
+from wattpack.engine.runs.learning import lessons, simulate_learning
 from wattpack.errors import UserError
 from wattpack.model.nodes import Datacenter
 from wattpack.model.target import Target

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from wattpack.datasets.csv_files import read_datacenter, read_workload
-from wattpack.engine.arrivals import simulate
-from wattpack.engine.record import Run
+from wattpack.engine.runs.arrivals import simulate
+from wattpack.engine.runs.record import Run
 from wattpack.model.target import Target
 from wattpack.policies.expression import parse
 

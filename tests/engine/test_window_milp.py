@@ -12,12 +12,13 @@ from hypothesis import strategies as st
 import reference
 from builders import make_engine, make_node, make_task, make_workload
 from cases import Case, cases
-from wattpack.engine import window_milp, windows
-from wattpack.engine.arrivals import draw_luck
-from wattpack.engine.batch import Batch, run_windows
-from wattpack.engine.state import ALLOCATED, COLUMNS, CPU_POWER, FAILED, GPU_POWER
-from wattpack.engine.window_sets import kinds_of
-from wattpack.engine.windows import FRAGMENTATION_W, place_window, place_wished, rank, take_back
+from wattpack.engine.core.state import ALLOCATED, COLUMNS, CPU_POWER, FAILED, GPU_POWER
+from wattpack.engine.runs.arrivals import draw_luck
+from wattpack.engine.windows import milp as window_milp
+from wattpack.engine.windows import place as windows
+from wattpack.engine.windows.batch import Batch, run_windows
+from wattpack.engine.windows.place import FRAGMENTATION_W, place_window, place_wished, rank, take_back
+from wattpack.engine.windows.sets import kinds_of
 from wattpack.jit import kernel
 from wattpack.model.policy import ANY_GPU, Policy
 

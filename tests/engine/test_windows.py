@@ -9,12 +9,12 @@ from scipy.optimize import linear_sum_assignment
 from builders import make_engine, make_node, make_task, make_workload
 from cases import Case, cases
 from wattpack.datasets import alibaba2023
-from wattpack.engine.arrivals import Engine, draw_luck
-from wattpack.engine.batch import ALONE, Batch, run_windows
-from wattpack.engine.state import COLUMNS
-from wattpack.engine.timed import simulate_timed
-from wattpack.engine.timed_windows import simulate_timed_windows
-from wattpack.engine.windows import assign, place_window, rank, take_back
+from wattpack.engine.core.state import COLUMNS
+from wattpack.engine.runs.arrivals import Engine, draw_luck
+from wattpack.engine.runs.timed import simulate_timed
+from wattpack.engine.windows.batch import ALONE, Batch, run_windows
+from wattpack.engine.windows.place import assign, place_window, rank, take_back
+from wattpack.engine.windows.timed import simulate_timed_windows
 from wattpack.experiments.steady import offered
 from wattpack.model.target import Target
 from wattpack.policies.expression import parse

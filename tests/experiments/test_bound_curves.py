@@ -9,10 +9,10 @@ from builders import make_datacenter, make_node, make_task, make_workload
 from wattpack.datasets import alibaba2023
 from wattpack.experiments.bound import curves as module
 from wattpack.experiments.bound.curves import arrived_by, bound_curves, bound_is_quick, expected_counts, with_bound
-from wattpack.experiments.bound.lp import ConfigurationLp
 from wattpack.experiments.curves import COLUMNS, LOADS, Curves, at, read_at_loads
 from wattpack.experiments.scenario import run_seed
 from wattpack.experiments.summary import Results
+from wattpack.optimise.bound.lp import ConfigurationLp
 from wattpack.policies.expression import parse
 
 DATACENTER = make_datacenter([make_node(gpus=2), make_node(gpus=4, model="T4"), make_node(gpus=8), make_node(gpus=0)])

@@ -8,14 +8,14 @@ import pytest
 from builders import make_datacenter, make_node, make_task, make_workload
 from wattpack.datasets import alibaba2023
 from wattpack.experiments.bound.curves import arrived_by, with_bound
-from wattpack.experiments.bound.lp import ConfigurationLp
 from wattpack.experiments.bound.service import window_of
 from wattpack.experiments.compare import compare
 from wattpack.experiments.curves import CPU_ONLY, LEAST, LOADS, at, read_at_loads
 from wattpack.experiments.scenario import run_seed
 from wattpack.experiments.summary import BOUND, Results, summary_rows
+from wattpack.optimise.bound.lp import ConfigurationLp
 from wattpack.policies.expression import parse
-from wattpack.report.readings import SAVING_LOADS, eopc_w, raw_saving, saving, unbeaten_at, watts_per_gpu
+from wattpack.report.metrics import SAVING_LOADS, eopc_w, raw_saving, saving, unbeaten_at, watts_per_gpu
 
 POLICIES = ("pwr", "pwr:0.2+fgd:0.8", "dotprod", "ocs", "random")
 SMALL = make_datacenter([make_node(gpus=2), make_node(gpus=4, model="T4"), make_node(gpus=8), make_node(gpus=0)])

@@ -11,7 +11,8 @@ from wattpack.datasets.alibaba2023 import TRACES
 from wattpack.errors import UserError
 from wattpack.experiments.axes import resolve_steady
 from wattpack.experiments.regime import Moving, Regime
-from wattpack.experiments.spec import load_experiment, load_paper, resolve
+from wattpack.experiments.spec import load_experiment, resolve
+from wattpack.paper.experiment import load_paper
 
 
 def resolved(file: Path) -> list[tuple[object, ...]]:
@@ -252,7 +253,7 @@ def test_the_paper_is_13_traces_with_10_policies_and_9_more_weights_on_default()
         ("0.4", "0.6"), ("0.5", "0.5"), ("0.6", "0.4"), ("0.7", "0.3"), ("0.8", "0.2"), ("0.9", "0.1"),
     )}  # fmt: skip
     assert {s.seed for s in resolve(load_paper().with_seeds(2))[1]} == {42, 43}
-    assert (files("wattpack.experiments") / "paper.toml").is_file()
+    assert (files("wattpack.paper") / "paper.toml").is_file()
 
 
 def test_the_axes_that_a_folder_keeps_are_an_experiment_again(tmp_path: Path) -> None:

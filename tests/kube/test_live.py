@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from kube.live_cases import HALF, ONLY_T4, PLAIN, TARGET, TASKS, TWO, WHOLE, make_live, make_node, make_pod
 from wattpack.datasets import alibaba2023
 from wattpack.datasets.inflation import run_workload, seeded
-from wattpack.engine.arrivals import simulate
-from wattpack.engine.state import COLUMNS
+from wattpack.engine.core.state import COLUMNS
+from wattpack.engine.runs.arrivals import simulate
 from wattpack.kube.gpus import bits, gpu_numbers
 from wattpack.kube.live import Live
 from wattpack.kube.translate import NodeFacts

@@ -16,16 +16,18 @@ from churn import Churn, Placed, churns
 from cli.files import write_nodes, write_tasks
 from reference import Gpus, Node, TargetClass, Task
 from wattpack.cli import main
-from wattpack.engine.choose import choose, choose_priced
+from wattpack.engine.core.choose import choose, choose_priced
 from wattpack.errors import UserError
-from wattpack.experiments.check_history import small_datacenter, small_workload
-from wattpack.experiments.check_policy import check_policy
+from wattpack.experiments.policy_check.check import check_policy
+from wattpack.experiments.policy_check.history import small_datacenter, small_workload
 from wattpack.experiments.scenario import policy_digest
 from wattpack.experiments.simulate import simulate
 from wattpack.jit import kernel
-from wattpack.policies import ocs, ocs_node, ocs_prices
-from wattpack.policies import ocs_statistics as statistics
 from wattpack.policies.expression import parse
+from wattpack.policies.ocs import node as ocs_node
+from wattpack.policies.ocs import policy as ocs
+from wattpack.policies.ocs import prices as ocs_prices
+from wattpack.policies.ocs import statistics
 
 HALF, WHOLE, PAIR = make_task(gpu=0.5, cpu=4), make_task(gpu=1, cpu=8), make_task(gpu=2, cpu=16)
 

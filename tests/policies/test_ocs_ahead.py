@@ -6,7 +6,7 @@ import pytest
 from builders import make_datacenter, make_node, make_target, make_task
 from reference import Task
 from wattpack.model.power import LINEAR, PAPER
-from wattpack.policies import ocs_ahead as ahead
+from wattpack.policies.ocs import ahead
 
 HALF, WHOLE, PAIR = make_task(gpu=0.5, cpu=4), make_task(gpu=1, cpu=8), make_task(gpu=2, cpu=16)
 CPU = make_task(cpu=12.5)

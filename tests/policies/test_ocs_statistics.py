@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from builders import make_datacenter, make_node, make_target, make_task
 from reference import Task
-from wattpack.policies import ocs_statistics as statistics
+from wattpack.policies.ocs import statistics
 
 WHOLE, PAIR = make_task(gpu=1, cpu=8), make_task(gpu=2, cpu=16)
 

@@ -22,7 +22,7 @@ from builders import (
 )
 from cases import Case, cases
 from reference import Gpus, Node, Task
-from wattpack.engine.arrivals import simulate
+from wattpack.engine.runs.arrivals import simulate
 
 HALF, WHOLE = make_task(gpu=0.5), make_task(gpu=1)
 

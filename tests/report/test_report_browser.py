@@ -8,7 +8,7 @@ import pytest
 from report.builders import PAPER_POLICIES, make_bound, make_curves, make_results
 from wattpack.experiments.curves import at
 from wattpack.report.html import write_report
-from wattpack.report.readings import saving
+from wattpack.report.metrics import saving
 
 CHROMIUM = Path("/usr/bin/chromium")
 ARGS = [

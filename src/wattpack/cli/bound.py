@@ -19,8 +19,6 @@ from wattpack.datasets.sources import load_datacenter, load_trace
 from wattpack.errors import UserError
 from wattpack.experiments.axes import FIRST_SEED, MAX_SEED
 from wattpack.experiments.bound.curves import arrived_by, baseline_in, expected_counts
-from wattpack.experiments.bound.lp import Bound, ConfigurationLp
-from wattpack.experiments.bound.offline import Search
 from wattpack.experiments.curves import CPU_ONLY, LOADS, Curves
 from wattpack.experiments.needs import need_gpus, need_tasks
 from wattpack.files import write_whole
@@ -29,6 +27,8 @@ from wattpack.model.nodes import Datacenter
 from wattpack.model.power import PAPER, PROFILES, PowerProfile
 from wattpack.model.target import Target
 from wattpack.model.tasks import Workload
+from wattpack.optimise.bound.lp import Bound, ConfigurationLp
+from wattpack.optimise.bound.offline import Search
 
 DEFAULT_LOADS = "0.2,0.5,0.8,0.9,0.95,1.0"
 LARGE_W = 50_000  # idle power from which a datacenter is told in MW

@@ -9,16 +9,16 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from wattpack.cli.made import made_with, never_fit, raise_if_failed
 from wattpack.cli.outputs import EXPERIMENT, check_folder
 from wattpack.cli.plugins import load_plugins
 from wattpack.cli.progress import progress_bar
+from wattpack.cli.provenance import made_with, never_fit, raise_if_failed
 from wattpack.cli.steady import show_steady
 from wattpack.cli.streams import note
 from wattpack.comparison import Comparison, compare
 from wattpack.datasets import alibaba2023
 from wattpack.datasets.sources import load_datacenter, load_trace
-from wattpack.engine.batch import new_batch
+from wattpack.engine.windows.batch import new_batch
 from wattpack.errors import UserError
 from wattpack.experiments.bound.curves import bound_is_quick, with_bound
 from wattpack.experiments.compare import DEFAULT_POLICIES, DEFAULT_SEEDS

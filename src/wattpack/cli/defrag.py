@@ -12,16 +12,16 @@ from wattpack.cli.placements import engine_with, print_side_by_side, read_placem
 from wattpack.cli.replay import DECISIONS, write_csv
 from wattpack.datasets.csv_files import read_datacenter, read_workload
 from wattpack.datasets.sources import load_trace
-from wattpack.engine.record import gpu_index_text
+from wattpack.engine.runs.record import gpu_index_text
 from wattpack.errors import UserError
 from wattpack.experiments.bound.curves import bound_is_quick
-from wattpack.experiments.bound.lp import ConfigurationLp
-from wattpack.experiments.defrag.search import LEAST_W, WORTH_W, Defrag, Move
 from wattpack.jit import say_if_compiling
 from wattpack.model.nodes import Datacenter
 from wattpack.model.power import PAPER, PROFILES
 from wattpack.model.target import Target
 from wattpack.model.tasks import Workload
+from wattpack.optimise.bound.lp import ConfigurationLp
+from wattpack.optimise.defrag.search import LEAST_W, WORTH_W, Defrag, Move
 
 HEADER = (
     *("move", "chain", "task", "from_node", "from_gpu_index", "to_node", "to_gpu_index", "saved_w", "usable_gpus"),

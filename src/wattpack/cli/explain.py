@@ -14,9 +14,9 @@ from wattpack.cli.plugins import faults_of, load_plugins
 from wattpack.datasets.csv_files import read_datacenter, read_workload
 from wattpack.datasets.inflation import seeded
 from wattpack.datasets.sources import load_trace
-from wattpack.engine.arrivals import Engine, draw_luck
-from wattpack.engine.explain import Explanation, explain
-from wattpack.engine.record import gpu_index_text
+from wattpack.engine.core.explain import Explanation, explain
+from wattpack.engine.runs.arrivals import Engine, draw_luck
+from wattpack.engine.runs.record import gpu_index_text
 from wattpack.errors import UserError
 from wattpack.jit import say_if_compiling
 from wattpack.model.fit import VERDICT_WORDS
@@ -94,7 +94,7 @@ def explain_command(
 
 def explain_live(pod: str, server: str | None) -> None:
     """A decision of a running service."""
-    from wattpack.cli.live import SERVER, ask, print_decision
+    from wattpack.cli.ask_service import SERVER, ask, print_decision
 
     namespace, _, name = pod.partition("/")
     if not namespace or not name or "/" in name:

@@ -11,7 +11,7 @@ from wattpack.cli.outputs import check_folder
 from wattpack.cli.placements import NOT_UNDERSTOOD
 from wattpack.cli.replay import DECISIONS, write_csv
 from wattpack.cli.streams import note
-from wattpack.engine.record import gpu_index_text
+from wattpack.engine.runs.record import gpu_index_text
 from wattpack.errors import RunError, UserError
 from wattpack.files import make_folder
 from wattpack.kube.config import read_config

@@ -57,7 +57,7 @@ def _interrupts(data: bytes) -> int:
 
 
 def _workers_are_out() -> bool:
-    place = sys.modules.get("wattpack.experiments.where.place")  # not imported: nothing runs anywhere
+    place = sys.modules.get("wattpack.experiments.executors.executor")  # not imported: nothing runs anywhere
     return place is not None and place.places_open > 0
 
 

@@ -13,14 +13,19 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from wattpack.cli.made import made_with, raise_if_failed, told
 from wattpack.cli.outputs import EXPERIMENT, check_folder
 from wattpack.cli.progress import progress_bar
+from wattpack.cli.provenance import made_with, raise_if_failed, told
 from wattpack.datasets import alibaba2023
 from wattpack.errors import RunError
 from wattpack.experiments.bound.curves import with_bound
-from wattpack.experiments.paper.claims import Claim, check_claims, count_verdicts, must_hold_but_differ, write_claims
-from wattpack.experiments.paper.published import (
+from wattpack.experiments.runner import Outcome, run_experiment
+from wattpack.experiments.spec import DEFAULT_SEEDS, Experiment
+from wattpack.experiments.summary import Results, write_summary
+from wattpack.jit import say_if_compiling
+from wattpack.paper.claims import Claim, check_claims, count_verdicts, must_hold_but_differ, write_claims
+from wattpack.paper.experiment import load_paper
+from wattpack.paper.published import (
     AGREES,
     Difference,
     compare_published,
@@ -28,11 +33,7 @@ from wattpack.experiments.paper.published import (
     whole_range,
     write_published,
 )
-from wattpack.experiments.paper.tables import write_tables
-from wattpack.experiments.runner import Outcome, run_experiment
-from wattpack.experiments.spec import DEFAULT_SEEDS, Experiment, load_paper
-from wattpack.experiments.summary import Results, write_summary
-from wattpack.jit import say_if_compiling
+from wattpack.paper.tables import write_tables
 from wattpack.policies.expression import parse
 
 STYLES = {"holds": "green", "holds within tolerance": "cyan", "differs": "bold red"}

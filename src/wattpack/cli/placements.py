@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wattpack.datasets.csv_files import Row, read_rows
-from wattpack.engine.arrivals import Engine
-from wattpack.engine.record import Run, gpu_index_text
-from wattpack.engine.state import ALLOCATED, CPU_POWER, FRAGMENTATION, GPU_POWER, MICRO
+from wattpack.engine.core.state import ALLOCATED, CPU_POWER, FRAGMENTATION, GPU_POWER, MICRO
+from wattpack.engine.runs.arrivals import Engine
+from wattpack.engine.runs.record import Run, gpu_index_text
 from wattpack.errors import UserError
 from wattpack.model.nodes import MAX_GPUS, Datacenter
 from wattpack.model.power import GPU_MILLI, PowerProfile
@@ -97,7 +97,7 @@ def engine_with(
     placements: Placements, datacenter: Datacenter, workload: Workload, target: Target, profile: PowerProfile
 ) -> Engine:
     """The datacenter with every task where it is. A task that does not fit there is the file's fault."""
-    from wattpack.experiments.bound.offline import place_all  # 0.3 s of scipy that a plain replay does without
+    from wattpack.optimise.bound.offline import place_all  # 0.3 s of scipy that a plain replay does without
 
     engine = Engine(datacenter, workload.classes, parse("fgd"), target, profile)
     fault = int(place_all(engine.state, engine.plan, workload.sequence, placements.node, placements.gpus))

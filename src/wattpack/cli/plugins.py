@@ -22,7 +22,7 @@ def load_plugins(files: list[Path], check: bool = True) -> None:
 
 def check_policies(file: Path, names: list[str]) -> None:
     """A fault ends the command before anything is run: a kernel may end the process, or decide by what is wrong."""
-    from wattpack.experiments.check_policy import check_policy  # with the engine: only where there is a plugin
+    from wattpack.experiments.policy_check.check import check_policy  # with the engine: only where there is a plugin
     from wattpack.experiments.warm_up import warm_up
     from wattpack.jit import say_if_compiling
 

@@ -6,18 +6,18 @@ import csv
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from wattpack.cli.made import never_fit
 from wattpack.cli.outputs import check_files, words_beside
 from wattpack.cli.placements import measure, outcome_of, print_saving, read_placements, refuse_not_understood
 from wattpack.cli.plugins import faults_of, load_plugins
+from wattpack.cli.provenance import never_fit
 from wattpack.cli.streams import note
 from wattpack.datasets.csv_files import read_arrival_s, read_datacenter, read_workload
 from wattpack.datasets.inflation import seeded
 from wattpack.datasets.sources import load_trace
-from wattpack.engine.arrivals import simulate
-from wattpack.engine.batch import new_batch, simulate_windows
-from wattpack.engine.learning import LEARNT, simulate_learning
-from wattpack.engine.record import Run
+from wattpack.engine.runs.arrivals import simulate
+from wattpack.engine.runs.learning import LEARNT, simulate_learning
+from wattpack.engine.runs.record import Run
+from wattpack.engine.windows.batch import new_batch, simulate_windows
 from wattpack.errors import UserError
 from wattpack.experiments.compare import unplaceable_classes
 from wattpack.files import write_whole

@@ -5,10 +5,10 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from wattpack.cli.made import made_with, raise_if_failed, told
 from wattpack.cli.outputs import EXPERIMENT, check_folder
 from wattpack.cli.plugins import load_plugins
 from wattpack.cli.progress import progress_bar
+from wattpack.cli.provenance import made_with, raise_if_failed, told
 from wattpack.cli.steady import show_steady
 from wattpack.experiments.axes import resolve_steady
 from wattpack.experiments.runner import Outcome, run_experiment, summarise

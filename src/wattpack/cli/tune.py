@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
-from wattpack.cli.made import told
 from wattpack.cli.outputs import EXPERIMENT, check_folder
 from wattpack.cli.plugins import load_plugins
 from wattpack.cli.progress import progress_bar
+from wattpack.cli.provenance import told
 from wattpack.cli.replay import write_csv
 from wattpack.datasets import alibaba2023
 from wattpack.datasets.inflation import UP_TO
@@ -138,7 +138,7 @@ def title_of(wanted: Wanted) -> str:
 
 
 def write_figure(tuned: Tuned, wanted: Wanted, out: Path) -> list[Path]:
-    from wattpack.report.panels import save
+    from wattpack.report.curve_plots import save
     from wattpack.report.pareto import pareto_figure
 
     figure = pareto_figure(tuned.found, tuned.front, tuned.advice.best.policy, title_of(wanted))

@@ -10,7 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from wattpack.datasets import alibaba2023
-from wattpack.engine.batch import new_batch
+from wattpack.engine.windows.batch import new_batch
 from wattpack.errors import UserError
 from wattpack.experiments.axes import DEFAULT_SEEDS as DEFAULT_SEEDS  # part of what this module offers
 from wattpack.experiments.axes import Block, Experiment

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wattpack.datasets.inflation import UP_TO
-from wattpack.engine.record import Run, grar
-from wattpack.engine.state import ALLOCATED, CPU_POWER, FAILED, FRAGMENTATION, GPU_POWER, MICRO
+from wattpack.engine.core.state import ALLOCATED, CPU_POWER, FAILED, FRAGMENTATION, GPU_POWER, MICRO
+from wattpack.engine.runs.record import Run, grar
 from wattpack.model.fragmentation import REASONS
 
 STEP = 0.005

@@ -11,14 +11,14 @@ from time import monotonic
 from typing import Any
 
 from wattpack.experiments.axes import Experiment, resolve
+from wattpack.experiments.executors import check_place, open_place
+from wattpack.experiments.executors.executor import stream
 from wattpack.experiments.folder import ResultsFolder
 from wattpack.experiments.plugins import read_plugins
 from wattpack.experiments.provenance import machine, versions
 from wattpack.experiments.scenario import Inputs, Scenario, labels
 from wattpack.experiments.summary import BASELINE, Results, write_summary_parts
 from wattpack.experiments.warm_up import warm_up
-from wattpack.experiments.where import check_place, open_place
-from wattpack.experiments.where.place import stream
 
 Report = Callable[[int, int, str], None]  # runs done, runs in all, what just ended
 

@@ -15,9 +15,9 @@ from typing import Any, TypeVar
 import numpy as np
 
 from wattpack.datasets.inflation import UP_TO, node_order, run_workload, seeded
-from wattpack.engine.arrivals import simulate
-from wattpack.engine.batch import ALONE, Batch, simulate_windows
-from wattpack.engine.record import Run
+from wattpack.engine.runs.arrivals import simulate
+from wattpack.engine.runs.record import Run
+from wattpack.engine.windows.batch import ALONE, Batch, simulate_windows
 from wattpack.jit import source_digest
 from wattpack.model.nodes import Datacenter
 from wattpack.model.policy import Mix, Policy

@@ -10,10 +10,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from wattpack.datasets.inflation import seeded
 from wattpack.datasets.sources import as_datacenter, as_workload
-from wattpack.engine.arrivals import simulate as simulate_arrivals
-from wattpack.engine.batch import new_batch, simulate_windows
-from wattpack.engine.learning import LEARNT, simulate_learning
-from wattpack.engine.record import Run
+from wattpack.engine.runs.arrivals import simulate as simulate_arrivals
+from wattpack.engine.runs.learning import LEARNT, simulate_learning
+from wattpack.engine.runs.record import Run
+from wattpack.engine.windows.batch import new_batch, simulate_windows
 from wattpack.errors import UserError
 from wattpack.experiments.chosen import check_models, chosen_number, chosen_policy, chosen_profile, chosen_seed
 from wattpack.experiments.scenario import run_seed

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import fields
-from importlib.resources import as_file, files
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -44,13 +43,7 @@ from wattpack.policies.expression import parse
 MAX_VALUES = MAX_SEEDS  # of one axis: a list of seeds is held to what a count may be
 AXES = ("datacenter", "trace", "policy", "seeds", "profile", *NUMBERS)
 
-__all__ = ["AXES", "DEFAULT_SEEDS", "Block", "Experiment", "first_seeds", "load_experiment", "load_paper", "resolve"]
-
-
-def load_paper() -> Experiment:
-    """The experiments of the paper, a file of this package."""
-    with as_file(files("wattpack.experiments") / "paper.toml") as path:
-        return load_experiment(path)
+__all__ = ["AXES", "DEFAULT_SEEDS", "Block", "Experiment", "first_seeds", "load_experiment", "resolve"]
 
 
 def load_experiment(path: str | Path) -> Experiment:

@@ -7,7 +7,7 @@ from math import inf
 from typing import NamedTuple
 
 from wattpack.datasets.inflation import UP_TO
-from wattpack.engine.batch import MAX_BATCH, MAX_MILP_SECONDS, MAX_SECONDS
+from wattpack.engine.windows.batch import MAX_BATCH, MAX_MILP_SECONDS, MAX_SECONDS
 from wattpack.experiments.regime import MAX_LOAD, MAX_MOVING, MAX_PAUSE_S
 
 

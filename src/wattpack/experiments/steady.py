@@ -9,18 +9,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wattpack.datasets.inflation import node_order, seeded
-from wattpack.engine.arrivals import Engine, draw_luck
-from wattpack.engine.batch import ALONE, Batch
-from wattpack.engine.timed import Mover, Rounds, Steady, move_one, simulate_timed
-from wattpack.engine.timed_windows import simulate_timed_windows
+from wattpack.engine.runs.arrivals import Engine, draw_luck
+from wattpack.engine.runs.timed import Mover, Rounds, Steady, move_one, simulate_timed
+from wattpack.engine.windows.batch import ALONE, Batch
+from wattpack.engine.windows.timed import simulate_timed_windows
 from wattpack.errors import UserError
-from wattpack.experiments.defrag.search import Defrag
 from wattpack.experiments.regime import MAX_LOAD, Moving
 from wattpack.model.nodes import Datacenter
 from wattpack.model.policy import Mix
 from wattpack.model.power import PAPER, PowerProfile
 from wattpack.model.target import Target
 from wattpack.model.tasks import Workload
+from wattpack.optimise.defrag.search import Defrag
 
 ARRIVALS = 60_000
 MEAN_DURATION_S = 3600.0  # sets the unit of time: only limits and pauses in seconds depend on it

@@ -12,15 +12,15 @@ from pathlib import Path
 
 import numpy as np
 
-from wattpack.engine.timed import Steady
+from wattpack.engine.runs.timed import Steady
 from wattpack.errors import UserError
 from wattpack.experiments.checked_json import read_checked, write_checked
+from wattpack.experiments.executors import usable_cores
 from wattpack.experiments.regime import MAX_LOAD, Moving, Regime
 from wattpack.experiments.runner import Report
 from wattpack.experiments.scenario import Inputs, Scenario, code_digest, labels
 from wattpack.experiments.steady import ARRIVALS, run_steady
 from wattpack.experiments.summary import BASELINE
-from wattpack.experiments.where import usable_cores
 from wattpack.files import make_folder, write_whole
 from wattpack.jit import source_digest
 from wattpack.policies.expression import parse

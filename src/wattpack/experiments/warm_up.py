@@ -10,10 +10,10 @@ from __future__ import annotations
 import subprocess
 import sys
 
-from wattpack.engine.arrivals import Engine, draw_luck
-from wattpack.engine.plan import new_plan
-from wattpack.experiments.check_history import small_datacenter, small_workload
-from wattpack.experiments.where import usable_cores
+from wattpack.engine.core.plan import new_plan
+from wattpack.engine.runs.arrivals import Engine, draw_luck
+from wattpack.experiments.executors import usable_cores
+from wattpack.experiments.policy_check.history import small_datacenter, small_workload
 from wattpack.jit import is_cold
 from wattpack.model.policy import new_world
 from wattpack.model.power import PAPER

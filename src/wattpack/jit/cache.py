@@ -19,7 +19,7 @@ from wattpack.files import make_private, private_temporary_folder, say, why
 from wattpack.jit.steps import rebuild_step, reduce_step
 
 # What kernels are made of. An edit anywhere else keeps the compiled kernels (tests/test_layers.py checks the list).
-KERNEL_SOURCES = ("jit", "model", "policies", "engine", "experiments/bound", "experiments/defrag")
+KERNEL_SOURCES = ("jit", "model", "policies", "engine", "optimise", "kube/extender_json.py")
 
 
 def source_digest(folder: Path, parts: Sequence[str] = ("",)) -> str:

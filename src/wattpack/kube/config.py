@@ -9,7 +9,7 @@ from typing import Literal
 import msgspec
 
 from wattpack.datasets.sources import load_trace
-from wattpack.engine.learning import LEARNT
+from wattpack.engine.runs.learning import LEARNT
 from wattpack.errors import UserError
 from wattpack.kube.dialects import DIALECTS
 from wattpack.kube.translate import Reading

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from wattpack.engine.live import FITTING, OFFERED, TOLD
+from wattpack.engine.live.one_decision import FITTING, OFFERED, TOLD
 from wattpack.kube.gpus import gpu_numbers
 from wattpack.kube.live import Considered, Live
 from wattpack.kube.translate import PodFacts

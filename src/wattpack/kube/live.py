@@ -14,8 +14,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from wattpack.engine.arrivals import Engine
-from wattpack.engine.live import (
+from wattpack.engine.core.state import CPU_POWER, FRAGMENTATION, GPU_POWER, MICRO
+from wattpack.engine.live.one_decision import (
     GPUS,
     Choice,
     arrive_one,
@@ -25,7 +25,7 @@ from wattpack.engine.live import (
     place_one,
     release_one,
 )
-from wattpack.engine.state import CPU_POWER, FRAGMENTATION, GPU_POWER, MICRO
+from wattpack.engine.runs.arrivals import Engine
 from wattpack.kube.gpus import bits, room_for, take
 from wattpack.kube.translate import NodeFacts, PodFacts
 from wattpack.model.nodes import Datacenter

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from wattpack.engine.live import TOP_SCORE, Choice
-from wattpack.engine.names import NOT_UNDERSTOOD, new_names, read_names, write_scores
+from wattpack.engine.live.one_decision import TOP_SCORE, Choice
+from wattpack.kube.extender_json import NOT_UNDERSTOOD, new_names, read_names, write_scores
 from wattpack.kube.wire import ENCODER, ExtenderArgs, HostPriority, offered_names
 
 SCORES = TOP_SCORE + 1

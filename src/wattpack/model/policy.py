@@ -80,7 +80,7 @@ class World(NamedTuple):
     adds: NDArray[np.int32]  # [1001, distinct gpu_milli of M, padded] see model/fragmentation.py
     cpu_most: int  # the largest cpu_milli of M
     # [3, distinct gpu_milli of M, padded] scratch: two rows of model/fragmentation.py, and one whose first number is 1
-    # after a score that is not finite (engine/faults.py). One array: each costs 2 ns at every call of a score.
+    # after a score that is not finite (engine/core/faults.py). One array: each costs 2 ns at every call of a score.
     tally: NDArray[np.int32]
 
 

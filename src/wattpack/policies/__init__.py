@@ -10,7 +10,7 @@ from wattpack.policies.epsilon import EPSILON
 from wattpack.policies.fgd import FGD
 from wattpack.policies.gpuclustering import GPUCLUSTERING
 from wattpack.policies.gpupacking import GPUPACKING
-from wattpack.policies.ocs import OCS
+from wattpack.policies.ocs.policy import OCS
 from wattpack.policies.pwr import PWR
 from wattpack.policies.pwrexpected import PWREXPECTED
 from wattpack.policies.pwrfeedback import PWRFEEDBACK

@@ -10,7 +10,7 @@ import numpy as np
 from wattpack.errors import UserError
 from wattpack.experiments.curves import LOADS, at
 from wattpack.report import BASELINE, Results
-from wattpack.report.panels import (
+from wattpack.report.curve_plots import (
     COLUMN,
     EOPC_LABEL,
     GRAR_LABEL,
@@ -29,7 +29,7 @@ from wattpack.report.panels import (
     save,
     saving_lines,
 )
-from wattpack.report.readings import at_equal_service, first_loss, mean, policies, spread
+from wattpack.report.metrics import at_equal_service, first_loss, mean, policies, spread
 from wattpack.report.style import KNOWN, pwr_share, trace_label
 
 if TYPE_CHECKING:

@@ -19,8 +19,8 @@ from typing import Any
 from wattpack.experiments.curves import FRAGMENTATION_COLUMNS
 from wattpack.files import make_folder, write_whole
 from wattpack.report import BOUND, Results
+from wattpack.report.metrics import seeds_of, traces
 from wattpack.report.payload import json_in_script, payload
-from wattpack.report.readings import seeds_of, traces
 from wattpack.report.sections import (
     claims_section,
     made_section,

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from wattpack.experiments.curves import FRAGMENTATION_COLUMNS, LOADS, STEP
 from wattpack.report import BASELINE, BOUND, Results
-from wattpack.report.readings import at_equal_service, eopc_w, mean, policies, saving, saving_spread, spread, traces
+from wattpack.report.metrics import at_equal_service, eopc_w, mean, policies, saving, saving_spread, spread, traces
 from wattpack.report.style import REASONS, label, look, trace_label
 
 Array = NDArray[np.float64]

@@ -10,7 +10,7 @@ import numpy as np
 
 from wattpack.experiments.curves import at
 from wattpack.report import BASELINE, BOUND, Results
-from wattpack.report.readings import (
+from wattpack.report.metrics import (
     BUSY_LOAD,
     FULL_LOAD,
     SAVING_LOADS,
@@ -24,8 +24,8 @@ from wattpack.report.readings import (
     unbeaten_at,
     watts_per_gpu,
 )
+from wattpack.report.narrative import MIDDLE, kept_above, leader, overall, sentences
 from wattpack.report.style import label, trace_label
-from wattpack.report.words import MIDDLE, kept_above, leader, overall, sentences
 
 CLAIM_COLUMNS = ("id", "section", "statement", "paper", "measured", "verdict")
 VERDICTS = {"holds": "holds", "holds within tolerance": "near", "differs": "differs"}

@@ -12,8 +12,7 @@ from rich.text import Text
 
 from wattpack.experiments.curves import at
 from wattpack.report import BASELINE, BOUND, Results
-from wattpack.report.plot import Canvas, Curve
-from wattpack.report.readings import (
+from wattpack.report.metrics import (
     BUSY_LOAD,
     FULL_LOAD,
     SAVING_LOADS,
@@ -28,6 +27,7 @@ from wattpack.report.readings import (
     unbeaten_at,
     watts_per_gpu,
 )
+from wattpack.report.plot import Canvas, Curve
 from wattpack.report.style import look
 
 MAX_WIDTH = 80

@@ -1,1 +1,1 @@
-"""How far one can go: the configuration LP, a bound that no policy can beat, and an offline search that checks it."""
+"""The bound beside policies: its curve over load, at each policy's own service, kept in the results folder."""

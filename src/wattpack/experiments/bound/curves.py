@@ -11,7 +11,6 @@ import numpy as np
 from wattpack.datasets.inflation import run_workload, seeded
 from wattpack.errors import UserError
 from wattpack.experiments.bound.less_served import follow_service
-from wattpack.experiments.bound.lp import MOST_SIZES, ConfigurationLp
 from wattpack.experiments.bound.service import Demands, Planes
 from wattpack.experiments.bound.service import expected_counts as expected_counts  # part of what this module offers
 from wattpack.experiments.bound.solved import KEPT, Solved, bound_digest, read_solved, written
@@ -25,6 +24,7 @@ from wattpack.files import make_folder
 from wattpack.model.nodes import Datacenter
 from wattpack.model.power import PAPER, PowerProfile
 from wattpack.model.tasks import Workload
+from wattpack.optimise.bound.lp import MOST_SIZES, ConfigurationLp
 
 QUICK_CLASSES = 500  # the paper's traces have 78 to 457 and take 5 to 11 s; many sizes of shares are what takes minutes
 NO_SEED = -1  # the bound belongs to no run

@@ -11,13 +11,13 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from wattpack.experiments.bound.lp import ConfigurationLp
 from wattpack.experiments.bound.service import Planes, expected_counts
 from wattpack.experiments.bound.solved import Solved
 from wattpack.experiments.curves import STEP, Curves, at
 from wattpack.model.nodes import Datacenter
 from wattpack.model.power import PowerProfile
 from wattpack.model.tasks import Workload
+from wattpack.optimise.bound.lp import ConfigurationLp
 
 TENTH = round(0.1 / STEP)
 SHARE_STEP = 0.005  # shares are rounded down to multiples: policies that serve about the same need one solve

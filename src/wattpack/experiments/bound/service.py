@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wattpack.datasets.inflation import run_workload, seeded
-from wattpack.experiments.bound.lp import Plane
 from wattpack.experiments.curves import CPU_ONLY, LOADS, Curves
 from wattpack.model.tasks import Workload
+from wattpack.optimise.bound.lp import Plane
 
 Floats = NDArray[np.float64]
 

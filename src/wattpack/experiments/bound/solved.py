@@ -9,15 +9,18 @@ from pathlib import Path
 
 import numpy as np
 
-from wattpack.experiments.bound.lp import Bound
 from wattpack.experiments.bound.service import Planes
 from wattpack.experiments.checked_json import read_checked
 from wattpack.experiments.scenario import datacenter_digest, trace_digest
 from wattpack.model.nodes import Datacenter
 from wattpack.model.power import PowerProfile
 from wattpack.model.tasks import Workload
+from wattpack.optimise.bound.lp import Bound
 
-CODE = ("lp.py", "curves.py", "patterns.py", "rows.py", "service.py", "solved.py", "less_served.py")
+CODE = (
+    *(f"optimise/bound/{name}.py" for name in ("lp", "patterns", "rows")),
+    *(f"experiments/bound/{name}.py" for name in ("curves", "service", "solved", "less_served")),
+)
 KEPT = ("load", "allocated", "eopc_w", "cpu_w", "gpu_w", "cpu_only_share")
 
 
@@ -60,5 +63,5 @@ def read_solved(file: Path, classes: int) -> Solved | None:
 def bound_digest(datacenter: Datacenter, trace: Workload, loads: Sequence[float] | None, profile: PowerProfile) -> str:
     """Of everything that decides a bound: contents, loads, watts, and the code."""
     said = (datacenter_digest(datacenter), trace_digest(trace), loads and sorted(loads), repr(profile))
-    code = b"".join((Path(__file__).parent / name).read_bytes() for name in CODE)
+    code = b"".join((Path(__file__).parents[2] / name).read_bytes() for name in CODE)
     return hashlib.sha256(repr(said).encode() + code).hexdigest()[:16]

@@ -18,6 +18,7 @@ from wattpack.datasets.sources import load_datacenter, load_trace
 from wattpack.errors import RunError, UserError
 from wattpack.experiments.axes import FIRST_SEED, MAX_SEEDS, Block, Experiment, resolve
 from wattpack.experiments.curves import at
+from wattpack.experiments.executors import check_place
 from wattpack.experiments.needs import need_gpus, need_loads, need_tasks
 from wattpack.experiments.runner import Outcome, Report, run_experiment
 from wattpack.experiments.scenario import Inputs
@@ -26,7 +27,6 @@ from wattpack.experiments.steady_table import run_steady_table
 from wattpack.experiments.summary import BASELINE
 from wattpack.experiments.tune.candidates import all_candidates
 from wattpack.experiments.tune.measured import Advice, Measured, advise, choose, front, survivors
-from wattpack.experiments.where import check_place
 from wattpack.model.power import PAPER, PROFILES
 
 FIRST_ROUND = 2  # seeds that every candidate gets

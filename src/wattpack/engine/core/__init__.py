@@ -1,0 +1,1 @@
+"""The decision in six steps and the state it changes."""

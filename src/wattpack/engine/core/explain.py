@@ -1,0 +1,117 @@
+"""Why a task goes where it goes: the same six steps, with everything they look at written down."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wattpack.engine.core.choose import component_scores
+from wattpack.engine.core.decide import NOWHERE, decide_among, pick
+from wattpack.engine.core.faults import KIND, NO_FAULT
+from wattpack.engine.core.plan import Plan
+from wattpack.engine.core.pricing import FIRST_TERM_100, normalise, treat_first_term
+from wattpack.engine.core.scores import Scores
+from wattpack.engine.core.state import State
+from wattpack.engine.runs.arrivals import Engine
+from wattpack.jit import kernel
+from wattpack.model.fit import fits
+from wattpack.model.nodes import Datacenter
+from wattpack.model.policy import Mix
+
+
+@kernel
+def explain_decision(
+    state: State,
+    plan: Plan,
+    scores: Scores,
+    k: int,
+    luck: Any,
+    offered: Any,
+    verdict: Any,
+    raw: Any,
+    normal: Any,
+    priced: Any,
+) -> int:
+    """Decide for class `k` among the offered nodes (bool[nodes]). Returns the node, changes nothing.
+
+    Filled: verdict, int64[nodes]; raw and normal, float64[components, nodes]; priced, float64[terms, nodes], what each
+    term adds to `raw`.
+    """
+    chosen = decide_among(state, plan, scores, k, luck[0], offered)
+    if state.fault[KIND] != NO_FAULT:
+        return NOWHERE
+    for n in range(len(state.nodes)):
+        verdict[n] = fits(state.nodes[n], state.tasks[k])
+    for c in range(len(plan.parts)):
+        part = plan.parts[c]
+        component_scores(state, plan, scores, k, c, scores.mask)
+        for n in range(len(state.nodes)):
+            raw[c, n] = scores.raw[n]
+        for t in range(part.terms_at, part.terms_end):
+            for n in range(len(state.nodes)):
+                priced[t, n] = scores.one[t] * scores.terms[state.columns.of[k].column, t, n]
+        if part.normalise >= FIRST_TERM_100:
+            t = part.terms_at
+            first = scores.terms[state.columns.of[k].column, t]
+            treat_first_term(part.normalise, scores.one[t], first, scores.mask, priced[t])
+        normalise(part.normalise, scores.mask, scores.raw, scores.taking_part[0], luck[0])
+        for n in range(len(state.nodes)):
+            normal[c, n] = scores.raw[n]
+    return chosen
+
+
+@kernel
+def explain_pick(state: State, plan: Plan, scores: Scores, k: int, n: int, luck: Any) -> int:
+    return pick(state, plan, scores, k, n, luck[1])
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """One decision, node by node in node order. Scores of nodes that do not fit are NaN."""
+
+    datacenter: Datacenter
+    mix: Mix
+    verdict: NDArray[np.int64]  # of model/fit.py, 0 fits
+    offered: NDArray[np.bool_]  # nodes that could be chosen; the others are as if they did not fit
+    raw: NDArray[np.float64]  # [components, nodes]
+    normalised: NDArray[np.float64]
+    weighted: NDArray[np.float64]
+    total: NDArray[np.float64]  # [nodes]
+    node: int  # the choice, -1: fits nowhere
+    gpus: int  # bit set
+    priced: NDArray[np.float64]  # [terms, nodes] of all components in a row; a component's raw score is their sum
+
+    @property
+    def takes_part(self) -> NDArray[np.bool_]:
+        """Nodes that fit and are offered."""
+        return (self.verdict == 0) & self.offered
+
+    @property
+    def order(self) -> NDArray[np.int64]:
+        """Nodes that take part, best first (ties in node order), then the others in node order."""
+        return np.lexsort((np.arange(len(self.offered)), np.where(self.takes_part, -self.total, np.inf)))
+
+
+def explain(engine: Engine, k: int, luck: NDArray[np.float64], offered: NDArray[np.bool_] | None = None) -> Explanation:
+    """The decision that `engine` would make now for class `k`; the state stays as it is."""
+    components, nodes = len(engine.mix.components), len(engine.datacenter)
+    offered = np.ones(nodes, dtype=np.bool_) if offered is None else offered
+    raw, normal = np.full((components, nodes), np.nan), np.full((components, nodes), np.nan)
+    verdict = np.zeros(nodes, dtype=np.int64)
+    priced = np.full((int(engine.plan.parts.terms_end[-1]), nodes), np.nan)
+    chosen = int(
+        explain_decision(engine.state, engine.plan, engine.scores, k, luck, offered, verdict, raw, normal, priced)
+    )
+    engine.stop_if_faulty()
+    gpus = int(explain_pick(engine.state, engine.plan, engine.scores, k, chosen, luck)) if chosen != NOWHERE else 0
+    for values in (raw, normal, priced):
+        values[:, (verdict > 0) | ~offered] = np.nan
+    weights = np.array([[component.weight] for component in engine.mix.components])
+    weighted = normal * weights
+    total = weighted.sum(axis=0)
+    return Explanation(
+        engine.datacenter, engine.mix, verdict, offered, raw, normal, weighted, total, chosen, gpus, priced
+    )

@@ -1,0 +1,145 @@
+"""A policy expression made ready for kernels: compiled functions, weights, parameters."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wattpack.engine.core.faults import (
+    FIRST_PARAM,
+    REMEMBER,
+    SCORE,
+    WEIGH,
+    is_own,
+    own_remember,
+    own_score,
+    own_weigh,
+    plain_functions,
+)
+from wattpack.errors import RunError, UserError
+from wattpack.jit import COMPILED, addresses, is_kernel
+from wattpack.model.nodes import NODE, Datacenter
+from wattpack.model.policy import Mix, Normalise, Policy, World, fixed_price
+from wattpack.model.power import PowerProfile
+from wattpack.model.target import Target
+from wattpack.model.tasks import TASK
+
+# One component of a mix; it owns terms[terms_at:terms_end], and so on.
+PART = np.dtype(
+    [
+        ("weight", np.int64),  # thousandths
+        ("normalise", np.int64),
+        ("pick", np.int64),
+        ("terms_at", np.int64),
+        ("terms_end", np.int64),
+        ("params_at", np.int64),
+        ("params_end", np.int64),
+        ("memory_at", np.int64),
+        ("memory_end", np.int64),
+    ],
+    align=True,
+)
+
+
+class Plan(NamedTuple):
+    """Fixed for a run. Few arrays on purpose: each one costs a reference count at every kernel call."""
+
+    score: Any  # int64[components]: addresses of the compiled functions
+    weigh: Any
+    remember: Any
+    parts: Any  # PART records, one a component
+    params: NDArray[np.float64]
+    picker: int  # the component whose GPU picker is used
+    remembers: bool  # whether any component keeps a memory
+    bucketed: bool  # whether nodes of equal terms are interchangeable but for their order: see buckets.py
+    priced: bool  # whether prices may change from decision to decision
+    used: NDArray[np.int64]  # the terms that any component writes
+    amounts_only: bool  # whether classes that differ only in memory and models have equal scores: see columns.py
+
+
+def new_plan(mix: Mix, datacenter: Datacenter, target: Target, profile: PowerProfile, world: World) -> Plan:
+    """Compile the policies of `mix` (from the disk cache where they are known) and work out their parameters."""
+    policies = [component.policy for component in mix.components]
+    if len({policy.remember for policy in policies if policy.notes}) > 1:
+        raise UserError(f"{mix.expression}: two kinds of policies that keep notes of nodes, expected at most one")
+    bucketed = all(policy.normalise != Normalise.DRAW for policy in policies)
+    params = [prepared(policy, datacenter, target, profile) for policy in policies]
+    functions, given = _functions(policies, params, world)
+    parts = np.zeros(len(policies), dtype=PART).view(np.recarray)
+    parts.weight = [component.weight for component in mix.components]
+    parts.normalise = [policy.normalise for policy in policies]
+    parts.pick = [policy.pick for policy in policies]
+    parts.terms_at, parts.terms_end = _slices([policy.terms for policy in policies])
+    parts.params_at, parts.params_end = _slices([len(values) for values in given])
+    parts.memory_at, parts.memory_end = _slices([policy.memory_size for policy in policies])
+
+    return Plan(
+        score=functions[0],
+        weigh=functions[1],
+        remember=functions[2],
+        parts=parts,
+        params=np.concatenate([*given, np.zeros(1)]),
+        picker=mix.picker,
+        remembers=any(policy.memory_size > 0 for policy in policies),
+        bucketed=bucketed,
+        priced=any(policy.terms > 1 or policy.weigh is not fixed_price for policy in policies),
+        used=np.array(
+            [
+                start + t
+                for policy, values, start in zip(policies, params, parts.terms_at.tolist(), strict=True)
+                for t in (range(policy.terms) if policy.used_terms is None else policy.used_terms(values))
+            ],
+            dtype=np.int64,
+        ),
+        amounts_only=bucketed and all(policy.amounts_only for policy in policies),
+    )
+
+
+def _functions(policies: list[Policy], params: list[NDArray[np.float64]], world: World) -> tuple[list[Any], list[Any]]:
+    """The score, weigh and remember of the policies, three arrays of addresses, and the params that they are given.
+
+    Policies of the user's own are called through functions of faults.py, which find them in front of the params.
+    """
+    floats = np.zeros(1)
+    node, task = np.zeros(1, NODE).view(np.recarray)[0], np.zeros(1, TASK).view(np.recarray)[0]
+    roles: tuple[tuple[str, type | None, tuple[Any, ...]], ...] = (
+        ("score", int, (node, task, world, floats, floats, floats)),
+        ("weigh", None, (task, world, floats, floats, floats)),
+        ("remember", None, (0, node, task, world, floats, floats)),
+    )
+    found: list[Any] = [
+        addresses([getattr(p, role) for p in policies], result, example) for role, result, example in roles
+    ]
+    given = list(params)
+    for c in (c for c, policy in enumerate(policies) if is_own(policy)):
+        before = np.zeros(FIRST_PARAM)
+        if COMPILED:
+            before[[SCORE, WEIGH, REMEMBER]] = [of_role[c] for of_role in found]  # below 2**53: exact
+        given[c] = np.concatenate([before, params[c]])
+        instead = (own_score, own_weigh, own_remember) if COMPILED else plain_functions(policies[c])
+        for i, (_, result, example) in enumerate(roles):
+            (address,) = addresses([instead[i]], result, example)
+            both = [*found[i][:c], address, *found[i][c + 1 :]]
+            found[i] = np.array(both, dtype=np.int64) if COMPILED else tuple(both)
+    return found, given
+
+
+def prepared(policy: Policy, datacenter: Datacenter, target: Target, profile: PowerProfile) -> NDArray[np.float64]:
+    """The policy's parameters; says in words what its functions lack before anything is compiled."""
+    for role in ("score", "weigh", "remember"):
+        if not is_kernel(getattr(policy, role)):
+            raise UserError(f"policy {policy.name}: {role} is not a kernel, expected @wattpack.kernel above its def")
+    try:
+        params = np.asarray(policy.prepare(datacenter, target, profile), dtype=np.float64)
+    except SystemExit:  # it would end the program as if all were well
+        raise RunError(f"policy {policy.name}: prepare calls sys.exit") from None
+    if params.ndim != 1:
+        raise UserError(f"policy {policy.name}: prepare gives {params.ndim} dimensions, expected one row of numbers")
+    return params
+
+
+def _slices(sizes: list[int]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    ends = np.cumsum(sizes).astype(np.int64)
+    return ends - np.array(sizes, dtype=np.int64), ends

@@ -1,0 +1,228 @@
+"""The one State of a run, and its two changes: `place` and `release`, exact inverses of each other."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wattpack.engine.core.columns import Columns, fitting_classes, new_columns, steps_reached
+from wattpack.engine.core.faults import FAULT_PLACES
+from wattpack.engine.core.plan import Plan
+from wattpack.jit import call_for_none, inner, kernel
+from wattpack.model.fragmentation import node_sums
+from wattpack.model.nodes import MAX_GPUS, Datacenter
+from wattpack.model.policy import AFTER_CHANGE, ARRIVAL, BEFORE_CHANGE, DEPARTURE, World
+from wattpack.model.power import GPU_MILLI, PowerProfile, cpu_power_mw, gpu_power_mw
+from wattpack.model.tasks import TaskClass, task_records
+
+# Columns of `State.totals` and of a recorded series, all integers.
+REQUESTED = 0  # milli-GPU of the tasks that arrived
+ALLOCATED = 1  # milli-GPU of the tasks that are placed
+FAILED = 2  # tasks that fitted nowhere
+CPU_POWER = 3  # milliwatts
+GPU_POWER = 4  # milliwatts
+FRAGMENTATION = 5  # six columns from here: by reason, millionths of a milli-GPU
+COLUMNS = FRAGMENTATION + 6
+CHANGES = COLUMNS  # one more in `State.totals`: number of changes of nodes so far
+
+MICRO = 1_000_000
+
+
+class State(NamedTuple):
+    """Everything that changes during a run. Arrays only, so that kernels change it in place."""
+
+    nodes: Any  # NODE records, in node order
+    tasks: Any  # TASK records: the classes of the workload
+    world: World
+    totals: NDArray[np.int64]  # [COLUMNS + 1]
+    fault: NDArray[np.float64]  # a score or price that is not finite, see faults.py
+    memory: NDArray[np.float64]  # the policies' memory, one slice a component
+    columns: Columns
+    fit: NDArray[np.int64]  # [nodes, words] the classes that fit a node now
+    held: NDArray[np.int64]  # [nodes, words] the classes whose scores hold the node as one that fits: kept by scores.py
+    # Two rings of the latest changes of nodes: change c at c % len.
+    changed: NDArray[np.int32]  # the node, -1: it has changed again since
+    touched: NDArray[np.int64]  # [words, ring] the classes that it matters to: whose scores hold it, or that fit now
+
+
+def new_state(
+    datacenter: Datacenter,
+    classes: tuple[TaskClass, ...],
+    world: World,
+    plan: Plan,
+    profile: PowerProfile,
+    sharing: int,
+) -> State:
+    """The empty datacenter. Of the classes, the first `sharing` may share a column."""
+    nodes, tasks = datacenter.records(profile), task_records(classes, datacenter, profile.default_cpu)
+    columns, ring = new_columns(tasks, nodes, sharing), max(1024, 4 * len(nodes))
+    state = State(
+        nodes=nodes,
+        tasks=tasks,
+        world=world,
+        totals=np.zeros(COLUMNS + 1, dtype=np.int64),
+        fault=np.zeros(FAULT_PLACES),
+        memory=np.zeros(max(1, int(plan.parts.memory_end[-1]))),
+        columns=columns,
+        fit=np.zeros((len(nodes), columns.by_type.shape[1]), dtype=np.int64),
+        held=np.zeros((len(nodes), columns.by_type.shape[1]), dtype=np.int64),
+        changed=np.zeros(ring, dtype=np.int32),
+        touched=np.zeros((columns.by_type.shape[1], ring), dtype=np.int64),
+    )
+    settle_all(state, plan, np.full(int(nodes.type.max()) + 1, -1, dtype=np.int64))
+    return state
+
+
+@kernel
+def settle_all(state: State, plan: Plan, first_of_type: Any) -> None:
+    """Power and fragmentation of the empty nodes, worked out once a type, and the totals over them."""
+    for n in range(len(state.nodes)):
+        node = state.nodes[n]
+        first = first_of_type[node.type]
+        if first < 0:
+            first_of_type[node.type] = n
+            settle(node, state.world)
+            filter_node(state, n)
+        else:
+            like = state.nodes[first]
+            for w in range(state.fit.shape[1]):
+                state.fit[n, w] = state.fit[first, w]
+            node.cpu_power_mw = like.cpu_power_mw
+            node.gpu_power_mw = like.gpu_power_mw
+            node.fragmentation = like.fragmentation
+            for reason in range(6):
+                node.fragmentation_micro[reason] = like.fragmentation_micro[reason]
+        count(state.totals, node, 1)
+        if plan.remembers and len(state.tasks) > 0:
+            remember(state, plan, AFTER_CHANGE, node, state.tasks[0])
+
+
+@inner
+def settle(node: Any, world: World) -> None:
+    """Recompute what follows from what is left on the node: power and fragmentation."""
+    node.cpu_power_mw = cpu_power_mw(node, node.cpu_left)
+    node.gpu_power_mw = gpu_power_mw(node, world.gpu_draw_mw)
+    sums = node_sums(node, world)
+    node.fragmentation = sums[0] + sums[1] + sums[2] + sums[3] + sums[4] + sums[5]
+    for reason in range(6):
+        node.fragmentation_micro[reason] = int(np.rint(sums[reason] * MICRO))
+
+
+@inner
+def count(totals: Any, node: Any, sign: int) -> None:
+    """Add (1) or take away (-1) the node's share of the totals."""
+    totals[CPU_POWER] += sign * node.cpu_power_mw
+    totals[GPU_POWER] += sign * node.gpu_power_mw
+    for reason in range(6):
+        totals[FRAGMENTATION + reason] += sign * node.fragmentation_micro[reason]
+
+
+@inner
+def remember(state: State, plan: Plan, event: int, node: Any, task: Any) -> None:
+    """Tell every component that keeps a memory."""
+    for c in range(len(plan.parts)):
+        part = plan.parts[c]
+        if part.memory_end > part.memory_at:
+            params = plan.params[part.params_at : part.params_end]
+            memory = state.memory[part.memory_at : part.memory_end]
+            call_for_none(plan.remember[c], (event, node, task, state.world, params, memory))
+
+
+@inner
+def occupy(node: Any, task: Any, gpus: int, sign: int) -> None:
+    """What is left on a node once a task has come (1) or gone (-1); power and fragmentation are left to `settle`."""
+    node.cpu_left -= sign * task.cpu_milli
+    node.memory_left -= sign * task.memory_mib
+    node.tasks += sign
+    if task.kind >= 0:
+        node.kinds[task.kind] += sign
+    for g in range(MAX_GPUS):
+        if (gpus >> g) & 1:
+            before = node.gpu_left[g]
+            after = before - sign * task.gpu_milli
+            node.gpu_left[g] = after
+            node.gpu_total -= sign * task.gpu_milli
+            node.gpu_free += int(after == GPU_MILLI) - int(before == GPU_MILLI)
+    node.gpu_most = 0
+    for g in range(MAX_GPUS):
+        node.gpu_most = max(node.gpu_most, node.gpu_left[g])
+
+
+@inner
+def change(state: State, plan: Plan, k: int, n: int, gpus: int, sign: int) -> None:
+    """Take (1) the resources of class `k` from node `n`, or give them back (-1). `gpus`: bit g for GPU g."""
+    node = state.nodes[n]
+    task = state.tasks[k]
+    if plan.remembers:
+        remember(state, plan, BEFORE_CHANGE, node, task)
+    count(state.totals, node, -1)
+    occupy(node, task, gpus, sign)
+    settle(node, state.world)
+    count(state.totals, node, 1)
+    state.totals[ALLOCATED] += sign * task.gpu_request
+    if plan.remembers:
+        remember(state, plan, AFTER_CHANGE, node, task)
+    log_change(state, n)
+
+
+@inner
+def filter_node(state: State, n: int) -> None:
+    """Recompute which classes fit the node."""
+    node = state.nodes[n]
+    cpu = steps_reached(state.columns.cpu_steps, node.cpu_left)
+    memory = steps_reached(state.columns.memory_steps, node.memory_left)
+    for w in range(state.fit.shape[1]):
+        state.fit[n, w] = fitting_classes(state.columns, node, w, cpu, memory)
+
+
+@kernel
+def filter_all(state: State) -> None:
+    """Recompute which classes fit each node: the classes are no longer what they were."""
+    for n in range(len(state.nodes)):
+        filter_node(state, n)
+
+
+@inner
+def log_change(state: State, n: int) -> None:
+    """Write the change into the rings and strike out the node's change before, if that is still there.
+
+    Most classes neither hold the node as one that fits nor find that it does: they need not look at it.
+    """
+    filter_node(state, n)
+    node = state.nodes[n]
+    number, ring = state.totals[CHANGES], len(state.changed)
+    new, old = number % ring, (node.changed_at - 1) % ring
+    struck = node.changed_at > 0 and node.changed_at - 1 + ring > number
+    if struck:
+        state.changed[old] = -1
+    for w in range(state.fit.shape[1]):
+        if struck:
+            state.touched[w, old] = 0
+        state.touched[w, new] = state.held[n, w] | state.fit[n, w]
+    state.changed[new] = n
+    state.totals[CHANGES] = number + 1
+    node.changed_at = number + 1
+
+
+@inner
+def arrive(state: State, plan: Plan, k: int) -> None:
+    """A task of class `k` has come; whether it is placed is not known yet."""
+    state.totals[REQUESTED] += state.tasks[k].gpu_request
+    if plan.remembers:
+        remember(state, plan, ARRIVAL, state.nodes[0], state.tasks[k])
+
+
+@inner
+def place(state: State, plan: Plan, k: int, n: int, gpus: int) -> None:
+    """Put a task of class `k` on node `n` and the GPUs of the bit set `gpus`."""
+    change(state, plan, k, n, gpus, 1)
+
+
+@inner
+def release(state: State, plan: Plan, k: int, n: int, gpus: int) -> None:
+    """Take a task of class `k` off node `n` again: every integer is what it was before `place`."""
+    change(state, plan, k, n, gpus, -1)
+    if plan.remembers:
+        remember(state, plan, DEPARTURE, state.nodes[n], state.tasks[k])

@@ -1,0 +1,1 @@
+"""What the live service asks of the engine between two requests."""

@@ -1,0 +1,1 @@
+"""Batch windows: tasks that are held and placed together."""

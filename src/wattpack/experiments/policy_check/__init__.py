@@ -1,0 +1,1 @@
+"""The check of a policy of your own before its first run."""

@@ -1,0 +1,235 @@
+"""The configuration LP: the most GPU that any placement can serve, and the least power at that service.
+
+Nodes of one type are taken together and tasks may be split over them; patterns say how sharing tasks fill one GPU.
+Every placement is a solution of the LP, so no placement serves more, and none that serves as much draws less.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wattpack.errors import RunError
+from wattpack.model.nodes import Datacenter
+from wattpack.model.power import GPU_MILLI, PAPER, PowerProfile, draw_table_mw
+from wattpack.model.tasks import TaskClass, task_records
+from wattpack.optimise.bound.patterns import Pricing, first_patterns
+from wattpack.optimise.bound.rows import allowed_pairs, capacity_rows
+
+Floats = NDArray[np.float64]
+Least = tuple[tuple[Floats, float], ...]  # (worth of a task by class, how much of it must be served)
+
+SLACK = 1e-9  # relative: a service found by one solve is asked of the next less this, against its rounding
+CLOSE_ENOUGH = 1e-5  # relative: pricing stops here, and what may be missing is added, so that the bound stays one
+MAX_ROUNDS = 300
+INFEASIBLE = 2  # status of scipy's linprog
+# More sizes of sharing tasks than this, and they are rounded down to multiples of 10, 20, 25, 50 milli: the bound stays
+# one (smaller tasks serve the same request in less room), and its time does not explode (97 sizes: 17 s a load).
+MOST_SIZES = 50
+UNITS_MILLI = (10, 20, 25, 50)
+
+
+class InfeasibleError(RunError):
+    """More is to be served than can be."""
+
+
+def rounded_sizes(gpu_milli: NDArray[Any]) -> NDArray[Any]:
+    """The sizes rounded down, never to 0, so that at most about `MOST_SIZES` differ."""
+    rounded = gpu_milli
+    for unit in UNITS_MILLI:
+        if len(np.unique(rounded)) <= MOST_SIZES:
+            break
+        grid = np.unique([1, 2, 5, 10, *range(unit, GPU_MILLI + 1, unit)])
+        rounded = grid[np.searchsorted(grid, gpu_milli, side="right") - 1]
+    return rounded
+
+
+@dataclass(frozen=True)
+class Plane:
+    """Bounds every demand and every service, not only the one it was solved for, where it touches the bound.
+
+    Demand and service are right-hand sides of the LP, so its prices hold for all of them (weak duality).
+    """
+
+    fixed: float
+    per_task: Floats  # by class
+    per_gpu: float = 0.0  # of a GPU that is served
+    per_vcpu: float = 0.0  # of a vCPU that is served to tasks without GPU
+
+
+@dataclass(frozen=True)
+class Bound:
+    """What no placement of a demand can do better than. Power is that of the whole datacenter, idle power included."""
+
+    gpu_requested: float  # GPUs
+    gpu_served: float  # GPUs, at most
+    cpu_only_requested: float  # vCPU of the tasks without GPU
+    cpu_only_served: float  # vCPU: the most once the most GPU is served
+    power_w: float  # at least, where that much is served
+    cpu_w: float  # of the solution found, as `gpu_w` and `placed`
+    gpu_w: float
+    placed: Floats  # tasks by [class, node type]
+    least_w: Plane  # no placement draws less
+    most_gpus: Plane | None = None  # no placement serves more; only where the most was asked for
+
+    @property
+    def grar(self) -> float:
+        return self.gpu_served / self.gpu_requested if self.gpu_requested > 0 else 1.0
+
+
+@dataclass(frozen=True)
+class _Solution:
+    value: float  # of the LP over the patterns known
+    limit: float  # no solution over all patterns is below this
+    x: Floats
+    price: Floats  # of the rows' limits: those that do not change, the counts, the service; 0 or below
+
+
+class ConfigurationLp:
+    """The LP of one datacenter, classes of tasks and power profile; `solve` it for any counts. Patterns are kept."""
+
+    def __init__(self, datacenter: Datacenter, classes: Sequence[TaskClass], profile: PowerProfile = PAPER) -> None:
+        self.classes = tuple(classes)
+        tasks = task_records(self.classes, datacenter, profile.default_cpu)
+        nodes: Any = datacenter.records(profile)
+        _, first, self.count = np.unique(nodes.type, return_index=True, return_counts=True)
+        self.nodes = nodes[first]  # one of each type, in the order of the type numbers
+        self._gpus = self.count * self.nodes.gpus
+        watts = draw_table_mw(datacenter.models, profile)[self.nodes.model] / 1000  # [types, 1001]
+        self._fill_w = watts - watts[:, :1]  # above idle
+        self._idle_cpu_w = float(self.count @ (self.nodes.sockets * self.nodes.socket_idle_mw)) / 1000
+        self.idle_w = self._idle_cpu_w + float(self._gpus @ watts[:, 0])
+
+        self._request = tasks.gpu_request / GPU_MILLI
+        self.cpu_only_vcpu = np.where(tasks.num_gpu == 0, tasks.cpu_milli / 1000, 0.0)
+        sharing = tasks.kind == 0
+        tasks.gpu_milli[sharing] = rounded_sizes(tasks.gpu_milli[sharing])
+        self.sizes_milli = np.unique(tasks.gpu_milli[sharing])
+        self._pricing = Pricing(self.sizes_milli)
+        self._patterns = first_patterns(self.sizes_milli)
+        # The columns: x = tasks of a class on a type; e = watts of a type's sockets above idle; y = GPUs of a type that
+        # are filled by a pattern. The rows are all of the form A x <= b; those of x and e do not change.
+        self._pairs = allowed_pairs(tasks, self.nodes)
+        self._rows, self._limits = capacity_rows(tasks, self.nodes, self.count, self._pairs, self.sizes_milli)
+        k, t = self._pairs
+        whole = np.where(tasks.kind > 0, tasks.num_gpu, 0)
+        self._cost_w = np.append(whole[k] * self._fill_w[t, GPU_MILLI], np.ones(len(self.nodes)))
+
+    def solve(self, counts: NDArray[Any]) -> Bound:
+        """The bound for `counts` tasks of each class; fractions are meant as expected counts.
+
+        Most GPU first, then most vCPU of tasks without GPU, then least power: where not everything fits, power could
+        otherwise be saved by refusing tasks. Power is taken at the service found, which the limit given may exceed by
+        `CLOSE_ENOUGH`.
+        """
+        asked = counts.astype(np.float64)
+        requested, cpu_only = float(self._request @ asked), float(self.cpu_only_vcpu @ asked)
+        gpu = self._most(asked, self._request)
+        most_gpu, plane = min(gpu.limit, requested), self._most_plane(gpu)
+        try:  # in the paper's traces all tasks without GPU always fit beside the most GPU
+            return replace(self.least_power(asked, gpu.value, cpu_only), gpu_served=most_gpu, most_gpus=plane)
+        except InfeasibleError:
+            vcpu = self._most(asked, self.cpu_only_vcpu, ((self._request, gpu.value),))
+            found = self.least_power(asked, gpu.value, vcpu.value)
+            vcpu_served = min(vcpu.limit, cpu_only)
+            return replace(found, gpu_served=most_gpu, cpu_only_served=vcpu_served, most_gpus=plane)
+
+    def least_power(self, counts: NDArray[Any], gpu_served: float, cpu_only_served: float) -> Bound:
+        """The least power of any placement that serves at least so many GPUs and vCPU of tasks without GPU."""
+        asked = counts.astype(np.float64)
+        least = ((self._request, gpu_served), (self.cpu_only_vcpu, cpu_only_served))
+        found = self._minimise(asked, self._cost_w, self._fill_w, least)
+        k, t = self._pairs
+        placed = np.zeros((len(self.classes), len(self.nodes)))
+        placed[k, t] = found.x[: len(k)]
+        cpu_w = self._idle_cpu_w + float(found.x[len(k) : len(k) + len(self.nodes)].sum())
+        return Bound(
+            gpu_requested=float(self._request @ asked),
+            gpu_served=gpu_served,
+            cpu_only_requested=float(self.cpu_only_vcpu @ asked),
+            cpu_only_served=cpu_only_served,
+            power_w=self.idle_w + found.limit,
+            cpu_w=cpu_w,
+            gpu_w=self.idle_w + found.value - cpu_w,
+            placed=placed,
+            least_w=self._least_plane(found),
+        )
+
+    def _least_plane(self, found: _Solution) -> Plane:
+        """value = prices x limits; what patterns not yet known could gain depends neither on demand nor on service."""
+        fixed, per_task, served = np.split(found.price, [len(self._limits), len(self._limits) + len(self.classes)])
+        fixed_w = self.idle_w + float(fixed @ self._limits) - (found.value - found.limit)
+        per_gpu, per_vcpu = (-served * (1 - SLACK)).tolist()
+        return Plane(fixed_w, per_task, per_gpu, per_vcpu)
+
+    def _most_plane(self, found: _Solution) -> Plane:
+        """The same from above: `found` is that of `_most`, whose value and limit have their sign turned."""
+        fixed, per_task = np.split(found.price, [len(self._limits)])
+        return Plane(-float(fixed @ self._limits) + (found.limit - found.value), -per_task)
+
+    def _most(self, counts: Floats, worth: Floats, least: Least = ()) -> _Solution:
+        """The most of `worth` (of a task, by class) that can be served; `limit` is not below it."""
+        cost = np.append(-worth[self._pairs[0]], np.zeros(len(self.nodes)))
+        found = self._minimise(counts, cost, np.zeros_like(self._fill_w), least)
+        return replace(found, value=-found.value, limit=-found.limit)
+
+    def _minimise(self, counts: Floats, cost: Floats, fill_cost: Floats, least: Least) -> _Solution:
+        """Solve, price all patterns, add the best of each type, until none would gain more than `CLOSE_ENOUGH`.
+
+        cost: of x and e; fill_cost: [types, 1001], of one GPU by its fill.
+        """
+        for _ in range(MAX_ROUNDS):
+            x, value, price = self._solve_known(counts, cost, fill_cost, least)
+            gpu_price, size_price = self._pattern_prices(price)
+            fills = self._pricing.fills_milli
+            gain, found = self._pricing.best(size_price, fill_cost[:, fills] + gpu_price[:, None])
+            # Each GPU holds one pattern: that is all that patterns not yet known can gain.
+            missing = float(self._gpus @ np.maximum(gain, 0.0))
+            patterns = np.unique(np.concatenate([self._patterns, found[(gain > 0) & (self._gpus > 0)]]), axis=0)
+            if missing <= CLOSE_ENOUGH * max(1.0, abs(value)) or len(patterns) == len(self._patterns):
+                return _Solution(value, value - missing, x, price)
+            self._patterns = patterns
+        raise RunError(f"the bound did not settle in {MAX_ROUNDS} rounds: please report the datacenter and the trace")
+
+    def _pattern_prices(self, price: Floats) -> tuple[Floats, Floats]:
+        """What a GPU costs, [types], and what room for a task is worth, [types, sizes]."""
+        types, sizes = len(self.nodes), len(self.sizes_milli)
+        return -price[:types], -price[types : types * (1 + sizes)].reshape(types, sizes)
+
+    def _solve_known(
+        self, counts: Floats, cost: Floats, fill_cost: Floats, least: Least
+    ) -> tuple[Floats, float, Floats]:
+        """The LP over the patterns known: solution, value, and the price of each row's limit (0 or below)."""
+        from scipy import sparse  # 0.3 s: only where a bound is asked for
+        from scipy.optimize import linprog
+
+        types, sizes = len(self.nodes), len(self.sizes_milli)
+        k, _ = self._pairs
+        one_a_type = sparse.eye_array(types)
+        of_patterns = sparse.vstack(
+            [
+                sparse.kron(one_a_type, np.ones((1, len(self._patterns)))),  # takes a GPU
+                sparse.kron(one_a_type, -self._patterns.T),  # gives room to tasks of a size
+            ]
+        )
+        more_rows = len(self._limits) - types * (1 + sizes) + len(counts) + len(least)
+        demand = sparse.csr_array((np.ones(len(k)), (k, np.arange(len(k)))), shape=(len(counts), len(cost)))
+        served = np.array([np.append(-worth[k], np.zeros(types)) for worth, _ in least]).reshape(len(least), len(cost))
+        rows = sparse.hstack(
+            [
+                sparse.vstack([self._rows, demand, sparse.csr_array(served)]),
+                sparse.vstack([of_patterns, sparse.csr_array((more_rows, of_patterns.shape[1]))]),
+            ]
+        )
+        limits = np.concatenate([self._limits, counts, [-amount * (1 - SLACK) for _, amount in least]])
+        costs = np.append(cost, fill_cost[:, self._patterns @ self.sizes_milli])
+        solved = linprog(costs, rows.tocsr(), limits, method="highs")
+        if solved.status == INFEASIBLE:
+            raise InfeasibleError("no placement over the patterns known serves that much")
+        if solved.status != 0:
+            raise RunError(f"the bound could not be computed: {solved.message}")
+        return solved.x, float(solved.fun), solved.ineqlin.marginals

@@ -1,0 +1,139 @@
+"""Moves carried out and taken back on a copy of a datacenter, each step measured, and chains of moves tried on it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wattpack.engine.core.state import State
+from wattpack.errors import RunError
+from wattpack.model.nodes import NODE
+from wattpack.model.power import GPU_MILLI
+from wattpack.optimise.defrag.chains import Chain, Layout
+from wattpack.optimise.defrag.cost import MAX_TOUCHED, Board, fill_costs, move_task, try_chains
+
+# Ctrl-C is seen between two calls of a kernel: these take 10 to 30 ms at most.
+MOST_PRICED = 40_000  # (class, node) pairs
+MOST_SCANNED = 1_000_000  # (task of a chain, node) pairs
+
+
+@dataclass(frozen=True)
+class Move:
+    """One step. What it changes is the state's own measure, so a step inside a chain may cost before the last gains."""
+
+    chain: int  # steps of the same number belong together
+    task: int
+    from_node: int
+    from_gpus: int  # bit set
+    to_node: int
+    to_gpus: int
+    saved_w: float
+    usable_gpus: float  # GPUs that the target workload can use now and could not before: fragmentation taken away
+    free_gpus: int  # wholly free GPUs gained
+
+
+class Step(NamedTuple):
+    """A task goes to GPUs (bit set) of a node."""
+
+    chain: int
+    task: int
+    to: int
+    gpus: int
+
+
+@dataclass(frozen=True)
+class Places:
+    """What chains would bring, and where their tasks would go, one chain after another."""
+
+    gain_w: NDArray[np.float64]
+    node: NDArray[np.int64]
+    gpus: NDArray[np.int64]
+
+
+class Table:
+    """A copy of a state on which moves are made: what it is given is not changed."""
+
+    def __init__(
+        self,
+        state: State,
+        sequence: NDArray[np.int32],
+        node: NDArray[np.int32],
+        gpus: NDArray[np.int32],
+        worth_w: float,
+    ) -> None:
+        """`sequence`, `node`, `gpus`: class and place of each task that is on the nodes of `state`."""
+        nodes = state.nodes.copy()
+        self.board = Board(
+            nodes,
+            state.tasks,
+            state.world,
+            float(worth_w),
+            np.ascontiguousarray(sequence, dtype=np.int32),
+            node.astype(np.int32),
+            gpus.astype(np.int32),
+            np.zeros((len(state.tasks), len(nodes))),
+            np.zeros(MAX_TOUCHED, dtype=np.int64),
+            np.zeros(MAX_TOUCHED, dtype=NODE).view(np.recarray),
+        )
+        self._price(range(len(nodes)))
+        self.layout = Layout(self.board)
+
+    def make(self, steps: Iterable[Step]) -> list[Move]:
+        """Carry out the steps one after another; each is measured."""
+        board, made = self.board, list[Move]()
+        for chain, i, to, new in steps:
+            source, old = int(board.node[i]), int(board.gpus[i])
+            before = self._measure({source, to})
+            if not move_task(board, i, to, new):
+                raise RunError(f"a move found by the search does not fit (task {i} to node {to}): please report it")
+            after = self._measure({source, to})
+            self.layout.moved(i, source, to)
+            saved = [b - a for b, a in zip(before, after, strict=True)]
+            made.append(Move(chain, i, source, old, to, new, saved[0] / 1000, saved[1] / GPU_MILLI, -int(saved[2])))
+        self._price({n for move in made for n in (move.from_node, move.to_node)})
+        return made
+
+    def undo(self, made: Sequence[Move]) -> None:
+        """Take back the latest moves. Each old place is free again once the moves after it are taken back."""
+        for move in reversed(made):
+            if not move_task(self.board, move.task, move.from_node, move.from_gpus):
+                raise RunError(f"a move cannot be taken back (task {move.task}): please report it")
+            self.layout.moved(move.task, move.to_node, move.from_node)
+        self._price({n for move in made for n in (move.from_node, move.to_node)})
+
+    def try_chains(self, chains: Sequence[Chain]) -> Places:
+        """What each chain would bring as the nodes are now; nothing is moved."""
+        sizes = [len(chain.tasks) for chain in chains]
+        starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        members = np.array([i for chain in chains for i in chain.tasks], dtype=np.int64)
+        leaving = np.array([chain.leaving for chain in chains], dtype=np.bool_)
+        aims = np.array([chain.aim for chain in chains], dtype=np.int64)
+        gains, to_node, to_gpus = np.zeros(len(chains)), np.zeros_like(members), np.zeros_like(members)
+        for at, end in self._slices(starts):
+            part = (leaving[at:end], aims[at:end], gains[at:end])
+            try_chains(self.board, starts[at : end + 1], members, *part, to_node, to_gpus)
+        return Places(gains, to_node, to_gpus)
+
+    def _slices(self, starts: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
+        """Chains from, to: as many as are tried between two looks at Ctrl-C."""
+        tasks, at = max(1, MOST_SCANNED // len(self.board.nodes)), 0
+        while at < len(starts) - 1:
+            end = max(at + 1, int(np.searchsorted(starts, starts[at] + tasks, side="right")) - 1)
+            yield at, end
+            at = end
+
+    def _price(self, nodes: Iterable[int]) -> None:
+        """Work out again what each class costs on these nodes."""
+        which, stride = np.array(sorted(nodes), dtype=np.int64), max(1, MOST_PRICED // max(1, len(self.board.tasks)))
+        for at in range(0, len(which), stride):
+            fill_costs(self.board, which[at : at + stride])
+
+    def _measure(self, nodes: Iterable[int]) -> tuple[float, float, float]:
+        """Milliwatts, fragmentation in milli-GPU and wholly free GPUs of these nodes."""
+        found = self.board.nodes[sorted(nodes)]
+        watts = int(found.cpu_power_mw.sum() + found.gpu_power_mw.sum())
+        return watts, float(found.fragmentation.sum()), int(found.gpu_free.sum())
