@@ -166,7 +166,7 @@ def _id(scenario: Scenario, regime: Regime, arrivals: int) -> str:
     if regime.batch_seconds < inf:
         said += f" within {regime.batch_seconds!r} s"
     if regime.moving is not None:  # the search for moves is no part of `code_digest`
-        said += f" {regime.moving!r} {source_digest(Path(__file__).parent / 'defrag')}"
+        said += f" {regime.moving!r} {source_digest(Path(__file__).parents[1] / 'optimise' / 'defrag')}"
     return hashlib.sha256(said.encode()).hexdigest()[:16]
 
 
