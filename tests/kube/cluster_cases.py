@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from wattpack.kube.cluster import Cluster
-from wattpack.kube.translate import NodeFacts, PodFacts
+from wattpack.kube.facts import NodeFacts, PodFacts
 from wattpack.model.power import PAPER
 from wattpack.model.target import Target
 from wattpack.model.tasks import TaskClass, Workload

@@ -14,9 +14,9 @@ from wattpack.engine.core.decide import NOWHERE
 from wattpack.engine.core.state import COLUMNS
 from wattpack.engine.runs.arrivals import simulate
 from wattpack.kube.cluster import Cluster
+from wattpack.kube.facts import NodeFacts
 from wattpack.kube.gpus import bits, gpu_numbers
 from wattpack.kube.reservations import State
-from wattpack.kube.translate import NodeFacts
 from wattpack.model.power import PAPER
 from wattpack.model.target import Target
 from wattpack.model.tasks import TaskClass

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from wattpack.kube.client import ApiError
 from wattpack.kube.gpus import bits, gpu_numbers
 from wattpack.kube.objects import Pod, Unreadable
+from wattpack.kube.read_pod import binding_annotations
 from wattpack.kube.reservations import Reservation, State
-from wattpack.kube.translate import binding_annotations
 from wattpack.kube.wire import BindingArgs
 
 if TYPE_CHECKING:

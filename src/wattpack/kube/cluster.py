@@ -17,9 +17,9 @@ from wattpack.engine.live.one_decision import Choice, consider, place_one, relea
 from wattpack.engine.runs.arrivals import Engine
 from wattpack.kube.cluster_engine import ClusterEngine
 from wattpack.kube.decision import Decision, new_decision
+from wattpack.kube.facts import NodeFacts, PodFacts
 from wattpack.kube.gpus import bits
 from wattpack.kube.reservations import Event, Reservation, Reservations, State
-from wattpack.kube.translate import NodeFacts, PodFacts
 from wattpack.model.policy import Mix
 from wattpack.model.power import PowerProfile
 from wattpack.model.target import Target

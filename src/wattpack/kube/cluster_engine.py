@@ -12,9 +12,9 @@ import numpy as np
 
 from wattpack.engine.live.one_decision import Choice, arrive_one, new_choice, place_many, place_one, release_one
 from wattpack.engine.runs.arrivals import Engine
+from wattpack.kube.facts import NodeFacts
 from wattpack.kube.gpus import bits, room_for, take
 from wattpack.kube.reservations import Reservation, Reservations
-from wattpack.kube.translate import NodeFacts
 from wattpack.model.nodes import Datacenter
 from wattpack.model.policy import Mix
 from wattpack.model.power import GPU_MILLI, PowerProfile

@@ -6,9 +6,9 @@ from msgspec import Raw
 
 from wattpack.errors import RunError
 from wattpack.kube.cluster import Cluster
+from wattpack.kube.facts import NodeFacts, PodFacts
 from wattpack.kube.objects import Pod
 from wattpack.kube.ranking import Ranking
-from wattpack.kube.translate import NodeFacts, PodFacts
 from wattpack.kube.wire import ExtenderArgs
 from wattpack.model.tasks import TaskClass
 

@@ -13,7 +13,7 @@ from wattpack.engine.runs.learning import LEARNT
 from wattpack.errors import UserError
 from wattpack.kube.cluster import Cluster
 from wattpack.kube.dialects import DIALECTS
-from wattpack.kube.translate import Reading
+from wattpack.kube.reading import Reading
 from wattpack.model.policy import Mix
 from wattpack.model.power import PROFILES, PowerProfile
 from wattpack.model.target import Target

@@ -10,8 +10,8 @@ import numpy as np
 from wattpack.engine.core.decide import NOWHERE
 from wattpack.engine.live.one_decision import FITTING, GPUS, OFFERED, TOLD, Choice
 from wattpack.engine.runs.arrivals import Engine
+from wattpack.kube.facts import PodFacts
 from wattpack.kube.gpus import gpu_numbers
-from wattpack.kube.translate import PodFacts
 from wattpack.model.fit import VERDICT_WORDS
 from wattpack.model.tasks import TaskClass, models_mask
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from wattpack.kube.translate import PodFacts
+from wattpack.kube.facts import PodFacts
 from wattpack.model.power import GPU_MILLI
 from wattpack.model.tasks import TaskClass
 

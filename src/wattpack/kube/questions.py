@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 from typing import TypedDict
 
 from wattpack.kube.decision import Decision
+from wattpack.kube.facts import PodFacts
 from wattpack.kube.gpus import gpu_numbers
 from wattpack.kube.objects import Pod, Unreadable
-from wattpack.kube.translate import PodFacts
 from wattpack.kube.view import View
 
 NOT_CHECKED = "cordons, taints, node selectors and node affinity are taken into account, nothing else"

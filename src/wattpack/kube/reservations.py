@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 
+from wattpack.kube.facts import PodFacts
 from wattpack.kube.gpus import bits
-from wattpack.kube.translate import PodFacts
 from wattpack.model.tasks import TaskClass
 
 ASSUMED_S = 60.0  # an assumed reservation without a Binding expires after this long

@@ -18,6 +18,7 @@ from wattpack.kube.client import Client
 from wattpack.kube.config import Config
 from wattpack.kube.decision import Decision
 from wattpack.kube.events import Events
+from wattpack.kube.facts import PodFacts
 from wattpack.kube.lease import Lease
 from wattpack.kube.measured import PowerRow
 from wattpack.kube.metrics import Metrics
@@ -25,7 +26,6 @@ from wattpack.kube.objects import NODE, POD, Node, Pod, Unreadable
 from wattpack.kube.questions import Standing, State, explain_now, now_text, state_of
 from wattpack.kube.ranking import Ranking, scores_json
 from wattpack.kube.shadow import Shadow
-from wattpack.kube.translate import PodFacts
 from wattpack.kube.view import View
 from wattpack.kube.watch import Watch
 from wattpack.kube.wire import (

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections import deque
 from typing import Literal, TypedDict
 
+from wattpack.kube.facts import PodFacts
 from wattpack.kube.metrics import Metrics
 from wattpack.kube.objects import Pod
-from wattpack.kube.translate import PodFacts
 from wattpack.kube.view import View
 
 SHOWN = 200  # latest pods in the table

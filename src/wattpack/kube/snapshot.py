@@ -13,19 +13,13 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
+from wattpack.kube.facts import NodeFacts, PodFacts
 from wattpack.kube.gpus import gpu_numbers, room_for, take
 from wattpack.kube.not_understood import NotUnderstood, not_understood, unknown_accelerators
-from wattpack.kube.objects import Node, Pod
-from wattpack.kube.translate import (
-    FINISHED,
-    NodeFacts,
-    PodFacts,
-    Reading,
-    Unreadable,
-    read_node,
-    read_pod,
-    smallest_gpu_memory_mib,
-)
+from wattpack.kube.objects import Node, Pod, Unreadable
+from wattpack.kube.read_node import read_node, smallest_gpu_memory_mib
+from wattpack.kube.read_pod import FINISHED, read_pod
+from wattpack.kube.reading import Reading
 from wattpack.model.power import GPU_MILLI
 
 CONTROL_PLANE = ("node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master")

@@ -8,8 +8,10 @@ from dataclasses import replace
 
 from wattpack.kube.config import Config
 from wattpack.kube.eligible import eligible
+from wattpack.kube.facts import PodFacts
 from wattpack.kube.objects import Node, Pod, Unreadable
-from wattpack.kube.translate import FINISHED, PodFacts, read_node, read_pod, smallest_gpu_memory_mib
+from wattpack.kube.read_node import read_node, smallest_gpu_memory_mib
+from wattpack.kube.read_pod import FINISHED, read_pod
 
 log = logging.getLogger("wattpack")
 PodChange = Callable[[PodFacts, Pod], None]
