@@ -8,7 +8,7 @@ import re
 import time
 from typing import TYPE_CHECKING
 
-from wattpack.kube.client import ApiError
+from wattpack.kube.client import NO_ANSWER, NOT_FOUND, ApiError
 from wattpack.kube.gpus import bits, gpu_numbers
 from wattpack.kube.objects import Pod, Unreadable
 from wattpack.kube.read_pod import binding_annotations
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from wattpack.kube.service import Service
 
 log = logging.getLogger("wattpack")
-NO_ANSWER, NOT_FOUND = 0, 404
 NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 LOOKS = 3  # attempts to read the pod after a call without an answer
 

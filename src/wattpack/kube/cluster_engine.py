@@ -13,7 +13,7 @@ import numpy as np
 from wattpack.engine.live.one_decision import Choice, arrive_one, new_choice, place_many, place_one, release_one
 from wattpack.engine.runs.arrivals import Engine
 from wattpack.kube.facts import NodeFacts
-from wattpack.kube.gpus import bits, room_for, take
+from wattpack.kube.gpus import annotated_gpus, room_for, take
 from wattpack.kube.reservations import Reservation, Reservations
 from wattpack.model.nodes import Datacenter
 from wattpack.model.policy import Mix
@@ -103,13 +103,13 @@ class ClusterEngine:
         )
         for reservation in rows:
             self.count(reservation, left[reservation.node])
-            take(left[reservation.node], reservation.task, reservation.gpus, 1)
+            take(left[reservation.node], reservation.task, reservation.gpus)
         return rows
 
     def count(self, reservation: Reservation, left: list[int]) -> None:
         """Fill in the task and the GPUs that are counted, on a node with `left` milli on its GPUs."""
         pod = reservation.pod
-        gpus = reservation.gpus or (None if pod.gpus is None else bits(pod.gpus))
+        gpus = reservation.gpus or annotated_gpus(pod)
         reservation.task, reservation.gpus, why = room_for(pod, gpus, left)
         if why:
             self.conflicts[pod.uid] = why

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from wattpack.errors import UserError
 from wattpack.kube.dialects import foreign_name
-from wattpack.kube.dialects.dialect import WHOLE, Asked, GpuRequest
+from wattpack.kube.dialects.dialect import Asked, GpuRequest
+from wattpack.kube.dialects.node_devices import WHOLE
 from wattpack.kube.facts import MAX_AMOUNT, PodFacts
 from wattpack.kube.objects import NodeSelectorTerm, Pod, Unreadable
 from wattpack.kube.pod_requests import pod_requests
