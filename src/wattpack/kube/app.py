@@ -16,7 +16,7 @@ from wattpack.kube.gauges import gauges
 from wattpack.kube.measured import Power
 from wattpack.kube.objects import POD, Unreadable
 from wattpack.kube.openapi import OPENAPI
-from wattpack.kube.questions import fit
+from wattpack.kube.questions import blocked_line, fit
 from wattpack.kube.service import Service
 from wattpack.kube.wire import ENCODER, Wrong, read_args, read_binding
 
@@ -53,7 +53,9 @@ class Routes:
     async def fit(self, request: web.Request) -> web.Response:
         pod = POD.decode(await request.read())
         decision = fit(self.service.view, pod)
-        return wrong("no node is known yet", 503) if decision is None else json_answer(decision)
+        if decision is None:
+            return wrong("; ".join(["no node is known yet", *blocked_line(self.service.view)]), 503)
+        return json_answer(decision)
 
     async def explain(self, request: web.Request) -> web.Response:
         namespace, pod = request.match_info["namespace"], request.match_info["pod"]

@@ -40,7 +40,6 @@ class Access:
     token: str = ""
     token_file: Path | None = None
     command: ExecProgram | None = None  # `exec` of a kubeconfig: a program that prints a token
-    namespace: str = "default"
     _read_at_s: float = field(default=-1e9, repr=False)
 
     def authorization(self) -> str:
@@ -96,14 +95,12 @@ def _missing(file: Path) -> bool:
 def in_cluster() -> Access:
     host, port = os.environ["KUBERNETES_SERVICE_HOST"], os.environ.get("KUBERNETES_SERVICE_PORT", "443")
     host = f"[{host}]" if ":" in host else host
-    authority, namespace = SERVICE_ACCOUNT / "ca.crt", SERVICE_ACCOUNT / "namespace"
+    authority = SERVICE_ACCOUNT / "ca.crt"
     try:
         context = ssl.create_default_context(cafile=str(authority))
     except OSError as fault:  # ssl.SSLError is one too
         raise UserError(f"{authority}: {fault.strerror or fault}, expected the service account of a pod") from None
-    access = Access(f"https://{host}:{port}", context, namespace=_text(namespace))
-    access.token_file = SERVICE_ACCOUNT / "token"
-    return access
+    return Access(f"https://{host}:{port}", context, token_file=SERVICE_ACCOUNT / "token")
 
 
 def read_kubeconfigs(files: Sequence[Path]) -> Access:
@@ -139,7 +136,6 @@ def read_kubeconfigs(files: Sequence[Path]) -> Access:
         token=_text(token_file) if token_file else str(user.body.get("token") or ""),
         token_file=token_file,
         command=_program(user),
-        namespace=str(context.get("namespace") or "default"),
     )
 
 

@@ -57,6 +57,14 @@ def refusal(found: Sequence[NotUnderstood]) -> str:
     return f"{len(found)} {hold} accelerators that could not be counted and would look free: {first}{more}"
 
 
+def blocked(nodes: int, pods: int) -> str:
+    """That nodes are not used because of pods on them whose requests could not be read."""
+    return (
+        f"{nodes} {'node is' if nodes == 1 else 'nodes are'} blocked by {pods} "
+        f"{'pod that was' if pods == 1 else 'pods that were'} not understood: GPUs there may be in use"
+    )
+
+
 def _resource_names(pod: Pod) -> set[str]:
     """As written: amounts that cannot be read are asked for all the same. A 0 asks for nothing."""
     spec = pod.spec
