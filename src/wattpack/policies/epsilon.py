@@ -19,7 +19,7 @@ from wattpack.jit import kernel
 from wattpack.model.fragmentation import fragmentation_after, tally
 from wattpack.model.nodes import Datacenter
 from wattpack.model.policy import ANY_GPU, Normalise, Policy
-from wattpack.model.power import PowerProfile, added_cpu_power_mw, added_gpu_power_mw
+from wattpack.model.power import PowerProfile, added_power_mw
 from wattpack.model.target import Target
 from wattpack.policies.pwr import whole_watts
 
@@ -39,7 +39,7 @@ def score(node: Any, task: Any, world: Any, params: Any, memory: Any, terms: Any
             if gained > terms[0]:
                 terms[0] = gained
                 gpu = g
-    terms[1] = whole_watts(-added_cpu_power_mw(node, task) - added_gpu_power_mw(node, task, gpu, world.gpu_draw_mw))
+    terms[1] = whole_watts(-added_power_mw(node, task, gpu, world.gpu_draw_mw))
     return gpu
 
 

@@ -27,7 +27,7 @@ from wattpack.errors import UserError
 from wattpack.jit import kernel
 from wattpack.model.nodes import Datacenter
 from wattpack.model.policy import ANY_GPU, Policy
-from wattpack.model.power import GPU_MILLI, PowerProfile, added_cpu_power_mw, added_gpu_power_mw
+from wattpack.model.power import GPU_MILLI, PowerProfile, added_gpu_power_mw, added_power_mw
 from wattpack.model.target import Target
 from wattpack.policies.ocs.ahead import ahead_tables, idle_milli, part_ahead_w, sockets_ahead_w
 from wattpack.policies.ocs.node import (
@@ -109,7 +109,7 @@ def score(node: Any, task: Any, world: Any, params: Any, memory: Any, terms: Any
     cpu_after = node.cpu_left - task.cpu_milli
     worth = node.notes[NODE_WORTH]
 
-    watts = (added_cpu_power_mw(node, task) + added_gpu_power_mw(node, task, gpu, world.gpu_draw_mw)) / 1000
+    watts = added_power_mw(node, task, gpu, world.gpu_draw_mw) / 1000
     idle_after = idle_milli(node, cpu_after)
     terms[POWER] = watts + SLACK_W / 1000 * idle_after
     ahead_w += node.notes[NODE_AHEAD_W] - sockets_ahead_w(node, idle_after, free_after, gpu, left_after, params)
