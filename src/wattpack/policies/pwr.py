@@ -7,11 +7,10 @@ Lettich et al., CCGrid 2025.
 
 from __future__ import annotations
 
-from typing import Any
-
 from wattpack.jit import kernel
 from wattpack.model.policy import ANY_GPU, Normalise, Policy
 from wattpack.model.power import added_cpu_power_mw, added_power_mw, added_power_with_cpu_mw
+from wattpack.model.records import Floats, NodeRecord, TaskRecord, WorldRecord
 
 
 @kernel
@@ -21,7 +20,7 @@ def whole_watts(milliwatts: int) -> int:
 
 
 @kernel
-def score(node: Any, task: Any, world: Any, params: Any, memory: Any, terms: Any) -> int:
+def score(node: NodeRecord, task: TaskRecord, world: WorldRecord, params: Floats, memory: Floats, terms: Floats) -> int:
     if task.kind != 0:
         terms[0] = whole_watts(-added_power_mw(node, task, ANY_GPU, world.gpu_draw_mw))
         return ANY_GPU

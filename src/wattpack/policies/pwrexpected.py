@@ -11,8 +11,6 @@ and is paid for those that it opens. docs/future-work.md has what it is worth.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -32,6 +30,7 @@ from wattpack.model.power import (
     draw_table_mw,
     kernel_total_power,
 )
+from wattpack.model.records import Floats, Integers, NodeRecord, TargetRecord, TaskRecord, WorldRecord
 from wattpack.model.target import Target
 from wattpack.policies.pwr import whole_watts
 
@@ -40,7 +39,9 @@ ELSEWHERE_MW = 1  # [classes of M]
 
 
 @kernel
-def added_mw(node: Any, cpu_left: int, gpu_free: int, gpu: int, gpu_left: int, wanted: Any, gpu_draw_mw: Any) -> int:
+def added_mw(
+    node: NodeRecord, cpu_left: int, gpu_free: int, gpu: int, gpu_left: int, wanted: TargetRecord, gpu_draw_mw: Integers
+) -> int:
     """Milliwatts that a task of class `wanted` adds on `node` if so much is left there, and on GPU `gpu`; -1: no fit.
 
     Which of the free GPUs are left makes no difference. Memory is not part of a class of M.
@@ -68,7 +69,9 @@ def added_mw(node: Any, cpu_left: int, gpu_free: int, gpu: int, gpu_left: int, w
 
 
 @kernel
-def expected_mw(node: Any, cpu_left: int, gpu_free: int, gpu: int, gpu_left: int, world: Any, params: Any) -> float:
+def expected_mw(
+    node: NodeRecord, cpu_left: int, gpu_free: int, gpu: int, gpu_left: int, world: WorldRecord, params: Floats
+) -> float:
     """E of the node if it has so much left."""
     total = 0.0
     for m in range(len(world.target)):
@@ -80,7 +83,7 @@ def expected_mw(node: Any, cpu_left: int, gpu_free: int, gpu: int, gpu_left: int
 
 
 @kernel
-def score(node: Any, task: Any, world: Any, params: Any, memory: Any, terms: Any) -> int:
+def score(node: NodeRecord, task: TaskRecord, world: WorldRecord, params: Floats, memory: Floats, terms: Floats) -> int:
     before = expected_mw(node, node.cpu_left, node.gpu_free, ANY_GPU, 0, world, params)
     cpu_left = node.cpu_left - task.cpu_milli
     if task.kind != 0:

@@ -16,6 +16,7 @@ from wattpack.jit import inner, kernel, step
 from wattpack.model.fit import FITS, fits
 from wattpack.model.nodes import MAX_GPUS
 from wattpack.model.power import GPU_MILLI, node_power_mw
+from wattpack.model.records import NodeRecord
 from wattpack.optimise.defrag.cost import Board
 
 NANOWATTS = 1_000_000_000  # a watt
@@ -57,7 +58,7 @@ class Steps(NamedTuple):
 
 
 @inner
-def cost_nw(node: Any, worth_mw: int) -> int:
+def cost_nw(node: NodeRecord, worth_mw: int) -> int:
     """Watts and priced fragmentation of a settled node."""
     micro = 0
     for reason in range(6):

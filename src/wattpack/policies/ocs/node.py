@@ -11,16 +11,16 @@ The tables V, kappa, c come from statistics.py, F0, F1, G and merit from ahead.p
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from wattpack.jit import kernel
 from wattpack.model.nodes import MAX_GPUS
 from wattpack.model.power import GPU_MILLI, VCPU_MILLI_PER_CORE
+from wattpack.model.records import Floats, NodeRecord
 from wattpack.policies.ocs.layout import FREE, LEVEL_MILLI, PARAM, QUANTILES, VCPU_STEP_MILLI, VCPU_STEPS
 
 
 @kernel
-def free_worth(node: Any, params: Any) -> float:
+def free_worth(node: NodeRecord, params: Floats) -> float:
     """GV: worth of what is free on the node, in GPUs."""
     # Two sums that do not wait for each other. Worths are multiples of GRAIN, so the sums are exact in any order.
     total = other = 0.0
@@ -33,7 +33,7 @@ def free_worth(node: Any, params: Any) -> float:
 
 
 @kernel
-def stranded(worth: float, cpu_left: int, params: Any) -> float:
+def stranded(worth: float, cpu_left: int, params: Floats) -> float:
     """S: how many of `worth` free GPUs lack vCPU when `cpu_left` milli-vCPU are left, mean over the quantiles."""
     short = 0  # quantiles that lack vCPU; the later ones need less per GPU
     while short < QUANTILES and cpu_left * params[PARAM.strands + short] < worth:
@@ -42,7 +42,7 @@ def stranded(worth: float, cpu_left: int, params: Any) -> float:
 
 
 @kernel
-def slots(gpu_free: int, cpu_left: int, i: int, params: Any) -> float:
+def slots(gpu_free: int, cpu_left: int, i: int, params: Floats) -> float:
     """B_s: GPUs of the node that tasks of the i-th multi-GPU size could use."""
     # The product may come out a little below a whole number of tasks.
     by_cpu = params[PARAM.size + i] * math.floor(cpu_left * params[PARAM.size_per_cpu + i] + 1e-9)
@@ -50,7 +50,7 @@ def slots(gpu_free: int, cpu_left: int, i: int, params: Any) -> float:
 
 
 @kernel
-def idle_milli(node: Any, cpu_left: int) -> int:
+def idle_milli(node: NodeRecord, cpu_left: int) -> int:
     """Milli-vCPU free in powered sockets when the node has `cpu_left` milli-vCPU left."""
     busy_cores = node.cores - cpu_left // VCPU_MILLI_PER_CORE
     active = (busy_cores + node.socket_cores - 1) // node.socket_cores
@@ -58,7 +58,7 @@ def idle_milli(node: Any, cpu_left: int) -> int:
 
 
 @kernel
-def largest_part(node: Any, gpu: int, gpu_left: int) -> int:
+def largest_part(node: NodeRecord, gpu: int, gpu_left: int) -> int:
     """The most milli left on a GPU in use, if GPU `gpu` had `gpu_left`."""
     most = 0
     for g in range(node.gpus):
@@ -69,7 +69,7 @@ def largest_part(node: Any, gpu: int, gpu_left: int) -> int:
 
 
 @kernel
-def sockets_ahead_w(node: Any, idle: int, gpu_free: int, gpu: int, gpu_left: int, params: Any) -> float:
+def sockets_ahead_w(node: NodeRecord, idle: int, gpu_free: int, gpu: int, gpu_left: int, params: Floats) -> float:
     """The sockets' part of E: watts that the node's powered sockets are expected to spare the next task.
 
     `idle`: milli-vCPU free in powered sockets; `gpu_left`: milli left on GPU `gpu`.
@@ -82,6 +82,6 @@ def sockets_ahead_w(node: Any, idle: int, gpu_free: int, gpu: int, gpu_left: int
 
 
 @kernel
-def part_ahead_w(left: int, params: Any) -> float:
+def part_ahead_w(left: int, params: Floats) -> float:
     """One GPU's part of E: watts that it is expected to spare the next sharing task; 0 for a free GPU, which sleeps."""
     return 0.0 if left == GPU_MILLI else params[PARAM.wake_w] * params[PARAM.part_fits + left]

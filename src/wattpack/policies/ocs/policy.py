@@ -19,7 +19,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cache
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +28,7 @@ from wattpack.jit import kernel
 from wattpack.model.nodes import Datacenter
 from wattpack.model.policy import ANY_GPU, Policy
 from wattpack.model.power import GPU_MILLI, PowerProfile, added_gpu_power_mw, added_power_mw
+from wattpack.model.records import Floats, NodeRecord, TaskRecord, WorldRecord
 from wattpack.model.target import Target
 from wattpack.policies.ocs.ahead import fill_look_ahead
 from wattpack.policies.ocs.layout import MEMORY, NOTE, PARAM, TERM, TERM_NAMES
@@ -47,7 +47,7 @@ SERVICE_DEFAULT = 0.4  # the least value (in steps of 0.05 from 0.3) that served
 
 
 @kernel
-def pick_gpu(node: Any, task: Any, world: Any, params: Any) -> int:
+def pick_gpu(node: NodeRecord, task: TaskRecord, world: WorldRecord, params: Floats) -> int:
     """The GPU of the node with the least cost for a sharing task."""
     best = np.inf
     best_gpu = ANY_GPU
@@ -67,7 +67,7 @@ def pick_gpu(node: Any, task: Any, world: Any, params: Any) -> int:
 
 
 @kernel
-def score(node: Any, task: Any, world: Any, params: Any, memory: Any, terms: Any) -> int:
+def score(node: NodeRecord, task: TaskRecord, world: WorldRecord, params: Floats, memory: Floats, terms: Floats) -> int:
     gpu = ANY_GPU
     free_after = node.gpu_free - task.num_gpu  # free GPUs after the placement
     taken = float(task.num_gpu)  # dV

@@ -14,10 +14,9 @@ A group of models has the highest price of its sets. All prices are negative her
 
 from __future__ import annotations
 
-from typing import Any
-
 from wattpack.jit import kernel
 from wattpack.model.policy import AFTER_CHANGE, ANY_GPU, ARRIVAL, BEFORE_CHANGE, DEPARTURE
+from wattpack.model.records import Floats, NodeRecord, TaskRecord, WorldRecord
 from wattpack.policies.ocs.layout import MAX_GROUPS, MAX_SETS, MAX_SIZES, MEMORY, NOTE, PARAM, TERM
 from wattpack.policies.ocs.node import free_worth, idle_milli, slots, sockets_ahead_w, stranded
 
@@ -28,7 +27,7 @@ STEADY_WINDOW = 0.1
 
 
 @kernel
-def growth(memory: Any) -> float:
+def growth(memory: Floats) -> float:
     """gamma: 1 where tasks only arrive, 0 where as much leaves as arrives."""
     if memory[MEMORY.arrived] <= 0:
         return 1.0
@@ -45,7 +44,7 @@ def shortage(demand: float, supply: float) -> float:
 
 
 @kernel
-def weigh(task: Any, world: Any, params: Any, memory: Any, prices: Any) -> None:
+def weigh(task: TaskRecord, world: WorldRecord, params: Floats, memory: Floats, prices: Floats) -> None:
     used = 1.0 - memory[MEMORY.free_worth] / max(params[PARAM.capacity], 1.0)
     rest = max(1.0 - used, 0.02)
     ramp = max(0.0, (used - 0.8) / 0.2)
@@ -91,7 +90,9 @@ def weigh(task: Any, world: Any, params: Any, memory: Any, prices: Any) -> None:
 
 
 @kernel
-def remember(event: int, node: Any, task: Any, world: Any, params: Any, memory: Any) -> None:
+def remember(
+    event: int, node: NodeRecord, task: TaskRecord, world: WorldRecord, params: Floats, memory: Floats
+) -> None:
     if event == ARRIVAL:
         memory[MEMORY.arrived] = memory[MEMORY.arrived] * FADE + task.gpu_request
         memory[MEMORY.released] *= FADE
@@ -111,7 +112,7 @@ def remember(event: int, node: Any, task: Any, world: Any, params: Any, memory: 
 
 
 @kernel
-def count(node: Any, params: Any, memory: Any, sign: float) -> None:
+def count(node: NodeRecord, params: Floats, memory: Floats, sign: float) -> None:
     """Add (1) or take away (-1) the node's share of the sums."""
     worth = sign * node.notes[NOTE.worth]
     memory[MEMORY.free_worth] += worth
