@@ -10,6 +10,7 @@ from wattpack.kube.gpus import gpu_numbers
 from wattpack.kube.objects import Pod, Unreadable
 from wattpack.kube.translate import PodFacts
 from wattpack.kube.view import View
+from wattpack.model.power import nodes_power_mw
 
 NOT_CHECKED = "cordons, taints, node selectors and node affinity are taken into account, nothing else"
 
@@ -120,7 +121,7 @@ def state_of(view: View) -> ClusterState:
                 "cpu_left_milli": int(node.cpu_left),
                 "memory_left_mib": int(node.memory_left),
                 "tasks": int(node.tasks),
-                "power_w": float(node.cpu_power_mw + node.gpu_power_mw) / 1000,
+                "power_w": float(nodes_power_mw(node)) / 1000,
             }
         )
     promised = [held for held in live.placed.values() if not held.seen]

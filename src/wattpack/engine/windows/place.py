@@ -48,6 +48,7 @@ from wattpack.engine.core.state import (
 from wattpack.engine.runs.arrivals import Engine, run_arrivals
 from wattpack.engine.windows.milp import solve_window
 from wattpack.jit import kernel
+from wattpack.model.power import total_power
 from wattpack.model.tasks import Workload
 
 ORDERS = 32  # with 8 half to three quarters of the gain (default, the mix, windows of 16); a run takes 2 s, not 0.05
@@ -233,7 +234,7 @@ def large_first(workload: Workload, window: NDArray[np.int32]) -> NDArray[np.int
 
 def rank(more: NDArray[np.int64]) -> tuple[float, ...]:
     """How good a window was placed by what it added to the totals; least is best."""
-    watts = float(more[CPU_POWER] + more[GPU_POWER]) / 1000
+    watts = float(total_power(more[CPU_POWER], more[GPU_POWER])) / 1000
     fragmented_gpus = float(more[FRAGMENTATION:].sum()) / MICRO / 1000
     return (-float(more[ALLOCATED]), float(more[FAILED]), watts + FRAGMENTATION_W * fragmented_gpus)
 
