@@ -14,7 +14,8 @@ from optimise.placed import Placed, defrag_of, fragmentation_gpus, make_move, pl
 from reference import Gpus
 from wattpack.engine.core.state import CPU_POWER, GPU_POWER
 from wattpack.engine.runs.arrivals import Engine, draw_luck
-from wattpack.engine.runs.timed import Rounds, simulate_timed
+from wattpack.engine.runs.moves import Rounds
+from wattpack.engine.runs.timed import simulate_timed
 from wattpack.experiments.steady import Moving, new_mover, offered, run_steady
 from wattpack.optimise.bound.offline import place_all
 from wattpack.policies.expression import parse
