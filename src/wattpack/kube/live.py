@@ -14,18 +14,18 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from wattpack.engine.core.engine import Engine
 from wattpack.engine.core.state import CPU_POWER, FRAGMENTATION, GPU_POWER, MICRO
+from wattpack.engine.core.take import place_many
 from wattpack.engine.live.one_decision import (
     GPUS,
     Choice,
     arrive_one,
     consider,
     new_choice,
-    place_many,
     place_one,
     release_one,
 )
-from wattpack.engine.runs.arrivals import Engine
 from wattpack.kube.gpus import bits, room_for, take
 from wattpack.kube.translate import NodeFacts, PodFacts
 from wattpack.model.nodes import Datacenter

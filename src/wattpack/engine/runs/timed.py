@@ -12,12 +12,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wattpack.engine.core.decide import NOWHERE, decide, pick
+from wattpack.engine.core.decide import NOWHERE
+from wattpack.engine.core.engine import Engine
 from wattpack.engine.core.faults import faulty
 from wattpack.engine.core.plan import Plan
 from wattpack.engine.core.scores import Scores
-from wattpack.engine.core.state import COLUMNS, FAILED, State, arrive, place, release
-from wattpack.engine.runs.arrivals import Engine
+from wattpack.engine.core.state import COLUMNS, State, release
+from wattpack.engine.core.take import NO_WISH, take_task
 from wattpack.engine.runs.events import ARRIVAL, DEPARTURE, MOVES, WINDOW_CLOSES, pop, push
 from wattpack.engine.runs.moves import Rounds
 from wattpack.engine.runs.steady import Steady, steady_of
@@ -84,15 +85,8 @@ def task_arrives(state: State, plan: Plan, scores: Scores, run: TimedRun, i: int
     """Place task `i` or drop it; whether there was a fault."""
     note_taken_in(run, i)
     k: Any = np.int64(run.sequence[i])
-    arrive(state, plan, k)
-    n = decide(state, plan, scores, k, run.luck[i, 0])
-    run.node[i] = n
-    if n == NOWHERE:
-        state.totals[FAILED] += 1
-    else:
-        picked = pick(state, plan, scores, k, n, run.luck[i, 1])
-        run.gpus[i] = picked
-        place(state, plan, k, n, picked)
+    run.node[i], run.gpus[i] = take_task(state, plan, scores, k, run.luck[i], NO_WISH)
+    if run.node[i] != NOWHERE:
         push(run.events, run.clock_s[0] + run.duration_s[i], DEPARTURE, i)
     return faulty(state, k, i)
 
