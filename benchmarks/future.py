@@ -1,7 +1,7 @@
-"""`python -m benchmarks.future [--out FOLDER] [--page FILE]`: the tables of docs/research/future-work.md, from future.toml.
+"""`python -m benchmarks.future [--out FOLDER] [--page FILE]`: the tables of docs/research/future-work.md.
 
-Runs the experiment (what is finished in the folder is kept), the bound of each trace and the steady state, and writes
-the tables between the marks `<!-- NAME -->` and `<!-- end -->` of the page.
+Runs the experiment of future.toml (what is finished in the folder is kept), the bound of each trace and the steady
+state, and writes the tables between the marks `<!-- NAME -->` and `<!-- end -->` of the page.
 """
 
 from __future__ import annotations
