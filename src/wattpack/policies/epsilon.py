@@ -4,7 +4,7 @@
     second  P_before - P_after, watts; the largest wins, of equals the first node
 
 A sharing task gets the GPU that leaves the least fragmentation on the node, the first of equals; watts are of that GPU.
-docs/future-work.md has what it is worth.
+docs/research/future-work.md has what it is worth.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@
     score   int(P_before - P_after + tasks * (E_before - E_after)) in watts; normalised to 0..100 as PWR's
 
 With tasks = 0 it is PWR. So a placement pays for the open sockets and GPUs that it takes away from those who follow,
-and is paid for those that it opens. docs/future-work.md has what it is worth.
+and is paid for those that it opens. docs/research/future-work.md has what it is worth.
 """
 
 from __future__ import annotations

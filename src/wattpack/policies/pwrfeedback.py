@@ -5,7 +5,7 @@ fragmented.
     alpha = most * max(0, 1 - phi / limit)
 
 phi is F without the classes that want no GPU: to those all free GPU is fragmentation, however tasks are placed.
-GPUs are picked by FGD. docs/future-work.md has what it is worth.
+GPUs are picked by FGD. docs/research/future-work.md has what it is worth.
 """
 
 from __future__ import annotations

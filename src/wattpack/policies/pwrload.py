@@ -3,7 +3,7 @@
     alpha = early while the GPU in use is at most `start` of the datacenter, from there straight to `late` at full use
 
 PWR is normalised over the feasible nodes and FGD is not, as in the mix: with early = late = 0.1 every decision is that
-of `pwr:0.1+fgd:0.9` (tested). GPUs are picked by FGD. docs/future-work.md has what it is worth.
+of `pwr:0.1+fgd:0.9` (tested). GPUs are picked by FGD. docs/research/future-work.md has what it is worth.
 """
 
 from __future__ import annotations
