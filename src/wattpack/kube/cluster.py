@@ -12,9 +12,9 @@ from contextlib import contextmanager
 import numpy as np
 from numpy.typing import NDArray
 
+from wattpack.engine.core.engine import Engine
 from wattpack.engine.core.state import CPU_POWER, FRAGMENTATION, GPU_POWER, MICRO
 from wattpack.engine.live.one_decision import Choice, consider, place_one, release_one
-from wattpack.engine.runs.arrivals import Engine
 from wattpack.kube.cluster_engine import ClusterEngine
 from wattpack.kube.decision import Decision, new_decision
 from wattpack.kube.facts import NodeFacts, PodFacts

@@ -10,8 +10,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from wattpack.engine.live.one_decision import Choice, arrive_one, new_choice, place_many, place_one, release_one
-from wattpack.engine.runs.arrivals import Engine
+from wattpack.engine.core.engine import Engine
+from wattpack.engine.core.take import place_many
+from wattpack.engine.live.one_decision import Choice, arrive_one, new_choice, place_one, release_one
 from wattpack.kube.facts import NodeFacts
 from wattpack.kube.gpus import annotated_gpus, room_for, take
 from wattpack.kube.reservations import Reservation, Reservations

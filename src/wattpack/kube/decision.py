@@ -8,8 +8,8 @@ import msgspec
 import numpy as np
 
 from wattpack.engine.core.decide import NOWHERE
+from wattpack.engine.core.engine import Engine
 from wattpack.engine.live.one_decision import FITTING, GPUS, OFFERED, TOLD, Choice
-from wattpack.engine.runs.arrivals import Engine
 from wattpack.kube.facts import PodFacts
 from wattpack.kube.gpus import gpu_numbers
 from wattpack.model.fit import VERDICT_WORDS

@@ -9,7 +9,7 @@ import numpy as np
 
 from wattpack.kube.metrics import Labels, memory_bytes
 from wattpack.kube.service import Service
-from wattpack.model.power import GPU_MILLI
+from wattpack.model.power import GPU_MILLI, nodes_power_mw
 
 
 def gauges(service: Service) -> dict[str, Iterable[tuple[Labels, float]]]:
@@ -39,7 +39,7 @@ def gauges(service: Service) -> dict[str, Iterable[tuple[Labels, float]]]:
     engine = cluster.engine()
     if engine is not None:
         nodes = engine.state.nodes
-        watts = ((nodes.cpu_power_mw + nodes.gpu_power_mw) / 1000).tolist()
+        watts = (nodes_power_mw(nodes) / 1000).tolist()
         rows["wattpack_power_watts"] = [((("node", name),), watts[n]) for name, n in cluster.index.items()]
         total = float(np.sum(nodes.gpus))
         free = float(np.sum(nodes.gpu_total)) / GPU_MILLI

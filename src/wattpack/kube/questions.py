@@ -11,6 +11,7 @@ from wattpack.kube.gpus import gpu_numbers
 from wattpack.kube.not_understood import blocked
 from wattpack.kube.objects import Pod, Unreadable
 from wattpack.kube.view import View
+from wattpack.model.power import nodes_power_mw
 
 NOT_CHECKED = "cordons, taints, node selectors and node affinity are taken into account, nothing else"
 
@@ -121,7 +122,7 @@ def state_of(view: View) -> ClusterState:
                 "cpu_left_milli": int(node.cpu_left),
                 "memory_left_mib": int(node.memory_left),
                 "tasks": int(node.tasks),
-                "power_w": float(node.cpu_power_mw + node.gpu_power_mw) / 1000,
+                "power_w": float(nodes_power_mw(node)) / 1000,
             }
         )
     return {
