@@ -1,4 +1,4 @@
-"""The service on HTTP: a literal table of routes. Bodies and times are limited; what is sent is never executed."""
+"""The service over HTTP: a literal table of routes. The size of bodies and the time of requests are limited."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def wrong(text: str, status: int = 400) -> web.Response:
 
 
 class Routes:
-    """One method a route."""
+    """One method for each route."""
 
     def __init__(self, service: Service) -> None:
         self.service = service
@@ -90,7 +90,7 @@ class Routes:
 
 
 def new_app(service: Service, only_probes: bool = False) -> web.Application:
-    """The application; `only_probes` for the listener that may be reached from outside the pod."""
+    """The application; `only_probes`: for the listener that is reachable from outside the pod."""
     routes = Routes(service)
     app = web.Application(middlewares=[guarded(service)], client_max_size=service.config.server.max_body_mib << 20)
     app.add_routes(
@@ -118,7 +118,7 @@ def new_app(service: Service, only_probes: bool = False) -> web.Application:
 
 
 def guarded(service: Service) -> Any:
-    """Every request: timed, limited in time, and bad input answered with one line."""
+    """Times every request, limits its time, and answers bad input with one line."""
 
     @web.middleware
     async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -140,11 +140,11 @@ def guarded(service: Service) -> Any:
             return answer
         except UnicodeDecodeError as fault:
             return wrong(f"{request.path}: not UTF-8: {fault.reason}")
-        except ConnectionError:  # it hung up in the middle of its request: there is nobody to answer
+        except ConnectionError:  # the client disconnected in the middle of its request: nobody reads the answer
             return wrong(f"{request.path}: the request broke off")
         except RecursionError:
             return wrong(f"{request.path}: nested too deeply")
-        except RunError as fault:  # a score that is not finite: of this pod's class, others are still decided
+        except RunError as fault:  # a score that is not finite, for this pod's class; others are still decided
             log.error("%s %s: %s", request.method, request.path, fault)
             return wrong(f"{request.path}: {fault}", 500)
         except Exception:
