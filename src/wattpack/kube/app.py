@@ -141,7 +141,7 @@ def guarded(service: Service) -> Any:
         except UnicodeDecodeError as fault:
             return wrong(f"{request.path}: not UTF-8: {fault.reason}")
         except ConnectionError:  # the client disconnected in the middle of its request: nobody reads the answer
-            return wrong(f"{request.path}: the request broke off")
+            return wrong(f"{request.path}: the connection was closed before the end of the request")
         except RecursionError:
             return wrong(f"{request.path}: nested too deeply")
         except RunError as fault:  # a score that is not finite, for this pod's class; others are still decided

@@ -138,4 +138,4 @@ class Lease:
                 written["spec"]["holderIdentity"] = ""
                 await self.client.call("PUT", f"{self.path}/{self.config.name}", written, self.config.duration_s / 3)
         except ApiError as fault:
-            log.warning("lease %s/%s: not given up: %s", self.config.namespace, self.config.name, fault)
+            log.warning("lease %s/%s: not released: %s", self.config.namespace, self.config.name, fault)

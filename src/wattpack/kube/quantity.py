@@ -27,7 +27,7 @@ def _nano(text: str) -> int:
         raise Unreadable(f"quantity {text[:40]!r}, expected one like 500m, 2 or 1.5Gi")
     sign, whole, part, binary, decimal, exponent = found.groups()
     if sign == "-":
-        raise Unreadable(f"quantity {text[:40]!r}, expected none below 0")
+        raise Unreadable(f"quantity {text[:40]!r}, expected 0 or more")
     part = part or ""
     tens = 9 - len(part) + (_DECIMAL[decimal] if decimal else int(exponent or 0))
     digits = int(whole + part) * _BINARY.get(binary or "", 1)

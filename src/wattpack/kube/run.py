@@ -162,12 +162,12 @@ async def run_config(service: Service, options: Options, reload: asyncio.Event) 
             await take_config(service, options.change(read_config(options.file)))
         except (UserError, ApiError) as fault:
             service.metrics.count("wattpack_config_reloads_total", outcome="refused")
-            log.error("configuration not taken, the old one stays: %s", fault)
+            log.error("configuration rejected, the old one stays in use: %s", fault)
             if isinstance(fault, ApiError):
                 before = b""  # the file is good: try again
             continue
         service.metrics.count("wattpack_config_reloads_total", outcome="taken")
-        log.info("configuration taken: policy %s, mode %s", service.config.policy, service.config.mode)
+        log.info("new configuration in use: policy %s, mode %s", service.config.policy, service.config.mode)
 
 
 def content(file: Path | None) -> bytes:
