@@ -133,6 +133,18 @@ def two_nodes(*pods: str) -> InMemory:
     return client
 
 
+def bindings_wait(client: InMemory) -> asyncio.Event:
+    """From now on Bindings wait on their way, until the event is set."""
+    answered, made = asyncio.Event(), client.bind
+
+    async def slow(*given: Any) -> None:
+        await answered.wait()
+        await made(*given)
+
+    client.bind = slow  # type: ignore[method-assign]
+    return answered
+
+
 def gpu_left(service: Service, node: str) -> list[int]:
     return next(row["gpu_left_milli"] for row in service.state()["nodes"] if row["node"] == node)
 

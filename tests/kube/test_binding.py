@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
 
-from kube.api_in_memory import asked, gpu_left, in_a_loop, reservation_of, started, to_bind, two_nodes
+from kube.api_in_memory import asked, bindings_wait, gpu_left, in_a_loop, reservation_of, started, to_bind, two_nodes
 from wattpack.kube.reservations import State
 
 INDEX = "alibabacloud.com/gpu-index"
@@ -60,6 +59,21 @@ async def test_two_binds_of_one_pod_at_the_same_time_make_one_binding() -> None:
     answers = await asyncio.gather(service.bind(to_bind("p", "a")), service.bind(to_bind("p", "a")))
     assert [answer.error for answer in answers] == ["", ""]
     assert client.bindings == [("p", "a")]
+
+
+@in_a_loop
+async def test_a_bind_to_another_node_while_one_is_under_way_is_an_error() -> None:
+    client = two_nodes("p")
+    service = await started(client)
+    answered = bindings_wait(client)
+    first = asyncio.ensure_future(service.bind(to_bind("p", "a")))
+    await asyncio.sleep(0.01)
+    assert "a Binding of it to a is under way" in (await service.bind(to_bind("p", "b"))).error
+    answered.set()
+    assert (await first).error == ""
+    assert "the pod is on a already" in (await service.bind(to_bind("p", "b"))).error
+    assert client.bindings == [("p", "a")]
+    assert (gpu_left(service, "a"), gpu_left(service, "b")) == ([500, 1000], [1000, 1000])
 
 
 @in_a_loop
@@ -123,17 +137,9 @@ async def test_a_pod_whose_binding_is_under_way_is_sent_to_no_other_node() -> No
     client = two_nodes("p")
     service = await started(client)
     await service.filter(asked(client.pod("p"), "b"))
-    answered = asyncio.Event()
-    made = client.bind
-
-    async def slow(*given: Any) -> None:
-        await answered.wait()
-        await made(*given)
-
-    client.bind = slow  # type: ignore[method-assign]
+    answered = bindings_wait(client)
     binding = asyncio.ensure_future(service.bind(to_bind("p", "b")))
-    await asyncio.sleep(0)
-    await asyncio.sleep(0)
+    await asyncio.sleep(0.01)
     assert (await service.filter(asked(client.pod("p"), "a", "b"))).node_names == ["b"]
     assert (gpu_left(service, "a"), gpu_left(service, "b")) == ([1000, 1000], [500, 1000])
     reservation_of(service, "uid-p").assumed_s -= 61

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
 
 import msgspec
 import pytest
 
-from kube.api_in_memory import asked, gpu_left, in_a_loop, reservation_of, started, to_bind, two_nodes
+from kube.api_in_memory import asked, bindings_wait, gpu_left, in_a_loop, reservation_of, started, to_bind, two_nodes
 from wattpack.errors import UserError
 from wattpack.kube.config import LeaseConfig
 from wattpack.kube.reservations import State
@@ -36,13 +35,7 @@ async def test_a_binding_that_is_refused_after_a_new_configuration_ends_its_rese
     client = two_nodes("p")
     service = await started(client)
     await service.filter(asked(client.pod("p"), "a", "b"))
-    answered, made = asyncio.Event(), client.bind
-
-    async def slow(*given: Any) -> None:
-        await answered.wait()
-        await made(*given)
-
-    client.bind = slow  # type: ignore[method-assign]
+    answered = bindings_wait(client)
     binding = asyncio.ensure_future(service.bind(to_bind("p", "a")))
     await asyncio.sleep(0.01)
     await take_config(service, msgspec.structs.replace(service.config, policy="ocs"))

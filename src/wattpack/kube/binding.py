@@ -28,13 +28,13 @@ class Binder:
 
     def __init__(self, service: Service) -> None:
         self.service = service
-        self.under_way: dict[str, asyncio.Future[str]] = {}  # pod -> its bind: a second call waits for the first
+        self.under_way: dict[str, asyncio.Future[str]] = {}  # pod and node -> its bind: a second call waits
 
     async def bind(self, args: BindingArgs) -> str:
         for name in (args.pod_namespace, args.pod_name):  # they become part of a path
             if not NAME.fullmatch(name):
                 return f"wattpack: {name[:100]!r}, expected the name of a namespace or pod"
-        key = f"{args.pod_namespace}/{args.pod_name}/{args.pod_uid}"
+        key = f"{args.pod_namespace}/{args.pod_name}/{args.pod_uid}/{args.node}"
         running = self.under_way.get(key)
         if running is None:
             running = asyncio.ensure_future(self.bind_once(args))
