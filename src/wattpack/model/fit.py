@@ -35,12 +35,17 @@ def allows(models: int, model: int) -> bool:
 
 
 @inner
-def has_twin_before(node: NodeRecord, g: int) -> bool:
-    """Whether a GPU before `g` has as much left: what depends on the amounts alone is the same for both."""
+def is_candidate(node: NodeRecord, task: TaskRecord, g: int) -> bool:
+    """Whether GPU `g` has room for a sharing task, and no GPU before it has the same amount left.
+
+    A score that depends on the amounts left is the same for both.
+    """
+    if node.gpu_left[g] < task.gpu_milli:
+        return False
     for earlier in range(g):
         if node.gpu_left[earlier] == node.gpu_left[g]:
-            return True
-    return False
+            return False
+    return True
 
 
 @kernel

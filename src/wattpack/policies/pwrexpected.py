@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from wattpack.errors import UserError
 from wattpack.jit import kernel
-from wattpack.model.fit import allows, has_twin_before
+from wattpack.model.fit import allows, is_candidate
 from wattpack.model.nodes import Datacenter
 from wattpack.model.policy import ANY_GPU, Normalise, Policy
 from wattpack.model.power import (
@@ -94,9 +94,9 @@ def score(node: NodeRecord, task: TaskRecord, world: WorldRecord, params: Floats
     cpu_mw = added_cpu_power_mw(node, task)
     best, best_gpu = 0, ANY_GPU
     for g in range(node.gpus):
-        left = node.gpu_left[g]
-        if left < task.gpu_milli or has_twin_before(node, g):  # a twin has this score already
+        if not is_candidate(node, task, g):
             continue
+        left = node.gpu_left[g]
         free = node.gpu_free - int(left == GPU_MILLI)
         after = expected_mw(node, cpu_left, free, g, left - task.gpu_milli, world, params)
         mw = -added_power_with_cpu_mw(cpu_mw, node, task, g, world.gpu_draw_mw) + params[TASKS] * (before - after)

@@ -15,18 +15,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wattpack.datasets.inflation import seeded
+from wattpack.engine.core.node_cost import has_room
 from wattpack.engine.core.plan import Plan
 from wattpack.engine.core.state import ALLOCATED, CPU_POWER, GPU_POWER, State, place
 from wattpack.engine.runs.arrivals import Engine, simulate
 from wattpack.errors import RunError
 from wattpack.jit import kernel
-from wattpack.model.fit import FITS, fits
-from wattpack.model.nodes import MAX_GPUS, Datacenter
-from wattpack.model.power import GPU_MILLI, PAPER, PowerProfile, draw_table_mw, total_power
+from wattpack.model.nodes import Datacenter
+from wattpack.model.power import GPU_MILLI, PAPER, PowerProfile, draw_table_mw, total_power, unsettled_power_mw
+from wattpack.model.records import Integers, NodeRecord, Records, SmallIntegers
 from wattpack.model.target import Target
 from wattpack.model.tasks import Workload, task_records
 from wattpack.optimise.bound.lp import Bound
-from wattpack.optimise.bound.moves import DRAWS, NOWHERE, anneal, fill, follow_plan, power_mw
+from wattpack.optimise.bound.moves import DRAWS, NOWHERE, Assignment, Energy, anneal, fill, follow_plan
 from wattpack.policies.expression import parse
 
 STARTS = ("fgd", "pwr:0.1+fgd:0.9", "ocs")
@@ -78,7 +79,8 @@ class Search:
         order = np.lexsort((-tasks.cpu_milli, -tasks.gpu_milli, -tasks.num_gpu))
         node, gpus = np.full(len(sequence), NOWHERE, np.int32), np.zeros(len(sequence), np.int32)
         nodes = self.datacenter.records(self.profile)
-        follow_plan(nodes, self._tasks, order, sequence, quota, self._fill_w(0.5), node, gpus)
+        placed = Assignment(nodes, self._tasks, sequence, node, gpus)
+        follow_plan(placed, self._energy(0.5, HEAT_W[0]), order, quota)
         return self._measured("plan of the bound", node, gpus)
 
     def improve(self, start: Placement, seconds: float, seed: int = 0) -> Placement:
@@ -87,13 +89,13 @@ class Search:
         if len(node) == 0:
             return best
         nodes = self._nodes_with(node, gpus)
+        placed = Assignment(nodes, self._tasks, self.workload.sequence, node, gpus)
         rng, begin = np.random.default_rng(seed), time.perf_counter()
         while (way := (time.perf_counter() - begin) / max(seconds, 1e-9)) < 1:
             heat_w = HEAT_W[0] * (HEAT_W[1] / HEAT_W[0]) ** way
             smooth = SMOOTH[0] + (SMOOTH[1] - SMOOTH[0]) * way
             draws = rng.random((BLOCK, DRAWS))
-            moved = (nodes, self._tasks, self.workload.sequence, self._worth_w, self._fill_w(smooth), smooth, heat_w)
-            anneal(*moved, draws, node, gpus)
+            anneal(placed, self._energy(smooth, heat_w), draws)
             if self._rank(nodes, node) > rank(best):
                 best = self._measured("search", node.copy(), gpus.copy())
         return best
@@ -127,9 +129,12 @@ class Search:
         idle, most = self._draw_mw[:, :1], self._draw_mw[:, -1:]
         return ((1 - smooth) * self._draw_mw + smooth * (idle + (most - idle) * share)) / 1000
 
+    def _energy(self, smooth: float, heat_w: float) -> Energy:
+        return Energy(self._fill_w(smooth), self._worth_w, smooth, heat_w)
+
     def _nodes_with(self, node: NDArray[np.int32], gpus: NDArray[np.int32]) -> Any:
         nodes = self.datacenter.records(self.profile)
-        fill(nodes, self._tasks, self.workload.sequence, node, gpus)
+        fill(Assignment(nodes, self._tasks, self.workload.sequence, node, gpus))
         return nodes
 
     def _rank(self, nodes: Any, node: NDArray[np.int32]) -> tuple[float, float, float]:
@@ -143,19 +148,21 @@ class Search:
 
 
 @kernel
-def place_all(state: State, plan: Plan, sequence: Any, node: Any, gpus: Any) -> int:
-    """Place the tasks that have a node, as the engine does; the first task that does not fit there, or -1."""
+def power_mw(nodes: Records[NodeRecord], gpu_draw_mw: Integers) -> int:
+    """The power of all nodes."""
+    total = 0
+    for n in range(len(nodes)):
+        total += unsettled_power_mw(nodes[n], gpu_draw_mw)
+    return total
+
+
+@kernel
+def place_all(state: State, plan: Plan, sequence: SmallIntegers, node: SmallIntegers, gpus: SmallIntegers) -> int:
+    """Place the tasks that have a node, as the engine does; returns the first task that does not fit there, or -1."""
     for i in range(len(sequence)):
         if node[i] < 0:
             continue
-        task, there = state.tasks[sequence[i]], state.nodes[node[i]]
-        wanted = task.num_gpu
-        for g in range(MAX_GPUS):
-            if (gpus[i] >> g) & 1:
-                wanted -= 1
-                if g >= there.gpus or there.gpu_left[g] < task.gpu_milli:
-                    return i
-        if wanted != 0 or fits(there, task) != FITS:
+        if not has_room(state.nodes[node[i]], state.tasks[sequence[i]], gpus[i]):
             return i
         place(state, plan, sequence[i], node[i], gpus[i])
     return -1

@@ -9,12 +9,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from wattpack.engine.core.state import State
 from wattpack.errors import RunError
-from wattpack.model.nodes import NODE
 from wattpack.model.power import GPU_MILLI, nodes_power_mw
 from wattpack.optimise.defrag.chains import Chain, Layout
-from wattpack.optimise.defrag.cost import MAX_TOUCHED, Board, fill_costs, move_task, try_chains
+from wattpack.optimise.defrag.cost import Board, fill_costs, move_task, try_chains
 
 # Ctrl-C is seen between two calls of a kernel: these take 10 to 30 ms at most.
 MOST_PRICED = 40_000  # (class, node) pairs
@@ -55,31 +53,11 @@ class Places:
 
 
 class Table:
-    """A copy of a state on which moves are made: what it is given is not changed."""
+    """A board on which moves are made and taken back."""
 
-    def __init__(
-        self,
-        state: State,
-        sequence: NDArray[np.int32],
-        node: NDArray[np.int32],
-        gpus: NDArray[np.int32],
-        worth_w: float,
-    ) -> None:
-        """`sequence`, `node`, `gpus`: class and place of each task that is on the nodes of `state`."""
-        nodes = state.nodes.copy()
-        self.board = Board(
-            nodes,
-            state.tasks,
-            state.world,
-            float(worth_w),
-            np.ascontiguousarray(sequence, dtype=np.int32),
-            node.astype(np.int32),
-            gpus.astype(np.int32),
-            np.zeros((len(state.tasks), len(nodes))),
-            np.zeros(MAX_TOUCHED, dtype=np.int64),
-            np.zeros(MAX_TOUCHED, dtype=NODE).view(np.recarray),
-        )
-        self._price(range(len(nodes)))
+    def __init__(self, board: Board) -> None:
+        self.board = board
+        self._price(range(len(board.nodes)))
         self.layout = Layout(self.board)
 
     def make(self, steps: Iterable[Step]) -> list[Move]:

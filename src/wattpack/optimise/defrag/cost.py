@@ -13,10 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wattpack.engine.core.node_cost import best_gpus, has_room, node_cost_w
-from wattpack.engine.core.state import occupy, settle
+from wattpack.engine.core.state import State, occupy, settle
 from wattpack.jit import kernel, step
+from wattpack.model.nodes import NODE
 from wattpack.model.policy import World
-from wattpack.model.records import NodeRecord, TaskRecord
+from wattpack.model.records import NodeRecord, SmallIntegers, TaskRecord
 
 NOWHERE = -1
 FREE_CHOICE = -1  # the last task of a chain may go anywhere
@@ -36,6 +37,23 @@ class Board(NamedTuple):
     costs: NDArray[np.float64]  # [classes, nodes] watts that a task would add, infinite where it does not fit
     touched: NDArray[np.int64]  # [MAX_TOUCHED] scratch: the nodes that a chain touches
     copies: Any  # NODE records, scratch: what becomes of them
+
+
+def new_board(state: State, sequence: SmallIntegers, node: SmallIntegers, gpus: SmallIntegers, worth_w: float) -> Board:
+    """A board with copies of what moves change. `sequence`, `node`, `gpus`: class and place of each task on `state`."""
+    nodes = state.nodes.copy()
+    return Board(
+        nodes,
+        state.tasks,
+        state.world,
+        float(worth_w),
+        np.ascontiguousarray(sequence, dtype=np.int32),
+        node.astype(np.int32),
+        gpus.astype(np.int32),
+        np.zeros((len(state.tasks), len(nodes))),
+        np.zeros(MAX_TOUCHED, dtype=np.int64),
+        np.zeros(MAX_TOUCHED, dtype=NODE).view(np.recarray),
+    )
 
 
 @kernel

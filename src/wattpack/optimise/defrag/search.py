@@ -9,14 +9,13 @@ import heapq
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from wattpack.engine.core.state import State
+from wattpack.model.records import SmallIntegers
 from wattpack.optimise.defrag.beam import best_steps, is_small
 from wattpack.optimise.defrag.carry_out import Move as Move
 from wattpack.optimise.defrag.carry_out import Step, Table
 from wattpack.optimise.defrag.chains import MOST_LEAVING, Chain
+from wattpack.optimise.defrag.cost import new_board
 from wattpack.optimise.defrag.listing import in_chains, join_short, needed, value_w
 
 LEAST_W = 1.0  # a move that brings less is not worth its trouble
@@ -31,13 +30,13 @@ class Defrag:
     def __init__(
         self,
         state: State,
-        sequence: NDArray[np.int32],
-        node: NDArray[np.int32],
-        gpus: NDArray[np.int32],
+        sequence: SmallIntegers,
+        node: SmallIntegers,
+        gpus: SmallIntegers,
         worth_w: float = WORTH_W,
     ) -> None:
         """`sequence`, `node`, `gpus`: class and place of each task that is on the nodes of `state`."""
-        self.table = Table(state, sequence, node, gpus, worth_w)
+        self.table = Table(new_board(state, sequence, node, gpus, worth_w))
         self.board, self.layout = self.table.board, self.table.layout
         self._heap: list[tuple[float, int, Chain]] = []  # chains that may be worth it, by what they brought when tried
         self._pushed = 0
