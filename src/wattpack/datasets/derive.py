@@ -141,7 +141,7 @@ def constrained_gpu(trace: Workload, percent: float, datacenter: Datacenter, rng
         drawn = rng.integers(len(specs), size=constrained)
         spec_of_task.update((task, specs[i]) for task, i in zip(tasks.tolist(), drawn.tolist(), strict=True))
     tasks_now = [
-        trace.classes[c]._replace(gpu_spec=spec_of_task.get(i, "")) for i, c in enumerate(trace.sequence.tolist())
+        trace.classes[k]._replace(gpu_spec=spec_of_task.get(i, "")) for i, k in enumerate(trace.sequence.tolist())
     ]
     return Workload.of(tasks_now, trace.task_names, name=f"{trace.name}-gpuspec{percent:g}")
 

@@ -7,7 +7,7 @@ clusters only the best states of a level are kept, and those of a list that is k
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,6 +49,7 @@ def new_steps(board: Board, which: NDArray[np.int64]) -> Steps:
     def keys(*shape: int) -> NDArray[np.int64]:
         return numbers.integers(1, KEY_MASK, size=shape, dtype=np.int64)
 
+    scratch: Any = np.zeros(len(which) + 2, dtype=NODE).view(np.recarray)
     found = Found(
         parent=np.zeros(MOST_FOUND, dtype=np.int32),
         task=np.zeros(MOST_FOUND, dtype=np.int32),
@@ -71,7 +72,7 @@ def new_steps(board: Board, which: NDArray[np.int64]) -> Steps:
         class_key=keys(len(board.tasks)),
         type_key=keys(int(board.nodes.type.max()) + 1),
         mixer=keys(CHUNKS, 1 << CHUNK_BITS),
-        nodes=np.zeros(len(which) + 2, dtype=NODE).view(np.recarray),
+        nodes=scratch,
         node_cost_nw=np.zeros(len(which), dtype=np.int64),
         node_key=np.zeros(len(which), dtype=np.int64),
         on_gpu=np.zeros(MAX_GPUS, dtype=np.int64),

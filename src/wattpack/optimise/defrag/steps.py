@@ -16,7 +16,7 @@ from wattpack.jit import inner, kernel, step
 from wattpack.model.fit import FITS, fits
 from wattpack.model.nodes import MAX_GPUS
 from wattpack.model.power import GPU_MILLI, node_power_mw
-from wattpack.model.records import NodeRecord
+from wattpack.model.records import Integers, NodeRecord, Records, SmallIntegers
 from wattpack.optimise.defrag.cost import Board
 
 NANOWATTS = 1_000_000_000  # a watt
@@ -51,7 +51,7 @@ class Steps(NamedTuple):
     class_key: NDArray[np.int64]  # random, by class
     type_key: NDArray[np.int64]  # random, by type of node
     mixer: NDArray[np.int64]  # [CHUNKS, 1 << CHUNK_BITS] random
-    nodes: Any  # NODE records, scratch: the nodes of a state, then one without and one with the moved task
+    nodes: Records[NodeRecord]  # scratch: the nodes of a state, then one without and one with the moved task
     node_cost_nw: NDArray[np.int64]  # [nodes] scratch
     node_key: NDArray[np.int64]  # [nodes] scratch
     on_gpu: NDArray[np.int64]  # [MAX_GPUS] scratch
@@ -67,7 +67,7 @@ def cost_nw(node: NodeRecord, worth_mw: int) -> int:
 
 
 @step
-def mixed(key: int, mixer: Any) -> Any:
+def mixed(key: int, mixer: Integers) -> Any:
     """Another key for each key: sums of mixed keys tell apart what sums of keys would not."""
     result = np.int64(0)
     for chunk in range(CHUNKS):
@@ -76,7 +76,7 @@ def mixed(key: int, mixer: Any) -> Any:
 
 
 @step
-def key_of(board: Board, steps: Steps, place: Any, n: int, moved: int, to: int, gpus: int) -> Any:
+def key_of(board: Board, steps: Steps, place: SmallIntegers, n: int, moved: int, to: int, gpus: int) -> Any:
     """Key of what lies on node `n`, with task `moved` on `to`: equal where only the order of GPUs differs."""
     whole = np.int64(0)
     for g in range(MAX_GPUS):
@@ -99,7 +99,7 @@ def key_of(board: Board, steps: Steps, place: Any, n: int, moved: int, to: int, 
 
 
 @step
-def set_up(board: Board, steps: Steps, place: Any) -> Any:
+def set_up(board: Board, steps: Steps, place: SmallIntegers) -> Any:
     """Fill the scratch of the nodes for one state; the state's key."""
     count = len(steps.which)
     for n in range(count):
@@ -124,7 +124,7 @@ def set_up(board: Board, steps: Steps, place: Any) -> Any:
 
 
 @step
-def has_twin(board: Board, steps: Steps, place: Any, t: int) -> bool:
+def has_twin(board: Board, steps: Steps, place: SmallIntegers, t: int) -> bool:
     """Whether a task before `t` is of the same class and lies in the same place: one of them stands for both."""
     k = board.sequence[steps.task[t]]
     for other in range(t):
