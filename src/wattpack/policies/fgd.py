@@ -25,7 +25,7 @@ def gradient_score(before: float, after: float) -> int:
 @kernel
 def score(node: NodeRecord, task: TaskRecord, world: WorldRecord, params: Floats, memory: Floats, terms: Floats) -> int:
     if task.num_gpu == 0 and node.cpu_left - task.cpu_milli >= world.cpu_most:
-        terms[0] = gradient_score(0.0, 0.0)  # F stays what it is: every class of M still finds the CPU it asks for
+        terms[0] = gradient_score(0.0, 0.0)  # F does not change: enough CPU is left for every class of M
         return ANY_GPU
     tally(node, world)
     if task.kind != 0:

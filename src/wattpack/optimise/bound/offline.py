@@ -1,7 +1,7 @@
-"""A search that knows all arrivals: how near a real placement comes to the bound. No policy, a check of the bound.
+"""A search that knows all arrivals: how close a real placement comes to the bound. A check of the bound, not a policy.
 
-It starts from the best of several placements (online policies, the plan of the configuration LP) and anneals: tasks are
-moved and swapped for as long as it is given. What it returns has been placed by the engine on an empty datacenter.
+It starts from the best of several placements (online policies, the plan of the configuration LP) and anneals: it moves
+and swaps tasks for a given time. The engine checks the result by placing it on an empty datacenter.
 """
 
 from __future__ import annotations
@@ -31,20 +31,20 @@ from wattpack.optimise.bound.moves import DRAWS, NOWHERE, Assignment, Energy, an
 from wattpack.policies.expression import parse
 
 STARTS = ("fgd", "pwr:0.1+fgd:0.9", "ocs")
-BLOCK = 100_000  # moves between two looks at the clock: 0.1 s
-# From the first to the second while the time runs. Tried on the default trace at 0.8 and 0.95 (seed 7): hotter (30 W)
-# or ending near the plain steps (0.05) leaves twice the gap in the same time.
+BLOCK = 100_000  # moves between two checks of the clock: 0.1 s
+# Both go from the first to the second value over the search. Measured on the default trace at 0.8 and 0.95 (seed 7):
+# a hotter start (30 W) or an end near the plain steps (0.05) leaves twice the gap in the same time.
 HEAT_W = (15.0, 0.2)
 SMOOTH = (0.8, 0.4)
-GPU_WORTH_W, VCPU_WORTH_W = 5000.0, 30.0  # of serving them: more than any placement of a task costs
+GPU_WORTH_W, VCPU_WORTH_W = 5000.0, 30.0  # for serving them: more than any placement of a task costs
 
 
 @dataclass(frozen=True)
 class Placement:
-    """Where each task of a workload lies, and what that serves and draws."""
+    """Where each task of a workload is, what that serves and what it draws."""
 
     how: str
-    node: NDArray[np.int32]  # NOWHERE where it is not served
+    node: NDArray[np.int32]  # NOWHERE for a task that is not served
     gpus: NDArray[np.int32]  # bit g: GPU g
     gpu_served: float  # GPUs
     cpu_only_served: float  # vCPU of the tasks without GPU
@@ -52,7 +52,7 @@ class Placement:
 
 
 def rank(placement: Placement) -> tuple[float, float, float]:
-    """More is better: most GPU, then most vCPU of tasks without GPU, then least power."""
+    """Sort key, higher is better: most GPU, then most vCPU of tasks without GPU, then least power."""
     return (placement.gpu_served, placement.cpu_only_served, -placement.power_w)
 
 
@@ -68,7 +68,7 @@ class Search:
         self._worth_w = self._request * GPU_WORTH_W + self._cpu_only * VCPU_WORTH_W
 
     def by_policy(self, expression: str, target: Target, seed: int = 0) -> Placement:
-        """What an online policy makes of the tasks in their order of arrival."""
+        """The placement of an online policy, with the tasks in their order of arrival."""
         run = simulate(self.datacenter, self.workload, parse(expression), target, seeded(seed).policy, self.profile)
         return self._measured(expression, run.node, run.gpus)
 
@@ -84,7 +84,7 @@ class Search:
         return self._measured("plan of the bound", node, gpus)
 
     def improve(self, start: Placement, seconds: float, seed: int = 0) -> Placement:
-        """Anneal for so long; the best placement seen, `start` included."""
+        """Anneal for `seconds`; the best placement seen, including `start`."""
         best, node, gpus = start, start.node.copy(), start.gpus.copy()
         if len(node) == 0:
             return best
@@ -101,10 +101,10 @@ class Search:
         return best
 
     def best(self, plan: Bound, target: Target, seconds: float, starts: Sequence[str] = STARTS) -> list[Placement]:
-        """The placements searched from, and last the best one found, checked by the engine.
+        """The starting placements, then the best one found, checked by the engine.
 
-        Half of the time goes to the best policy's placement, half to that of the LP's plan: near saturation policies
-        break up the nodes that tasks of 8 GPUs need, and single moves do not bring them back.
+        Half of the time goes to the best policy's placement, half to that of the LP's plan: near saturation, policies
+        break up the nodes that tasks of 8 GPUs need, and single moves do not restore them.
         """
         policies = [self.by_policy(expression, target) for expression in starts]
         found = [*policies, self.by_plan(plan)]
@@ -114,8 +114,7 @@ class Search:
         return [*found, best]
 
     def check(self, placement: Placement) -> None:
-        """Place everything on an empty state of the engine; a placement that does not fit, or measures otherwise, is a
-        fault of the search."""
+        """Place everything on an empty state of the engine; `RunError` if it does not fit or its numbers differ."""
         engine = Engine(self.datacenter, self.workload.classes, parse("fgd"), Target.of(self.workload), self.profile)
         fault = place_all(engine.state, engine.plan, self.workload.sequence, placement.node, placement.gpus)
         totals = engine.state.totals
@@ -124,7 +123,7 @@ class Search:
             raise RunError(f"the offline search gave a placement that does not hold (task {fault}): please report it")
 
     def _fill_w(self, smooth: float) -> NDArray[np.float64]:
-        """Watts of a GPU by its fill, smoothed: a concave curve, so that full and empty beats half and half."""
+        """Smoothed watts of a GPU by its fill: concave, so that one full and one empty GPU beat two half full."""
         share = np.sqrt(np.arange(GPU_MILLI + 1) / GPU_MILLI)
         idle, most = self._draw_mw[:, :1], self._draw_mw[:, -1:]
         return ((1 - smooth) * self._draw_mw + smooth * (idle + (most - idle) * share)) / 1000
