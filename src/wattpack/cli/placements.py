@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wattpack.datasets.csv_files import Row, read_rows
+from wattpack.engine.core.engine import Engine
 from wattpack.engine.core.state import ALLOCATED, CPU_POWER, FRAGMENTATION, GPU_POWER, MICRO
-from wattpack.engine.runs.arrivals import Engine
 from wattpack.engine.runs.record import Run, gpu_index_text
 from wattpack.errors import UserError
 from wattpack.model.nodes import MAX_GPUS, Datacenter

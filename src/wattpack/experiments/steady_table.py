@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from wattpack.engine.runs.timed import Steady
+from wattpack.engine.runs.steady import Steady
 from wattpack.errors import UserError
 from wattpack.experiments.checked_json import read_checked, write_checked
 from wattpack.experiments.executors import usable_cores

@@ -4,7 +4,7 @@
     second  P_before - P_after, watts; the largest wins, among equals the first node
 
 A sharing task gets the GPU that leaves the least fragmentation on the node, the first of equals; the watts are those
-of that GPU. docs/future-work.md has the results.
+of that GPU. docs/research/future-work.md has the results.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@
     score   int(P_before - P_after + tasks * (E_before - E_after)) in watts; normalised to 0..100 as PWR's
 
 With tasks = 0 it is PWR. A placement pays for the powered sockets and GPUs that it takes from later tasks, and is paid
-for those that it opens to them. docs/future-work.md has the results.
+for those that it opens to them. docs/research/future-work.md has the results.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
     alpha = most * max(0, 1 - phi / limit)
 
 phi is F without the classes that ask for no GPU: for those all free GPU is fragmentation, however tasks are placed.
-FGD picks the GPUs. docs/future-work.md has the results.
+FGD picks the GPUs. docs/research/future-work.md has the results.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
     alpha = `early` while at most the share `start` of all GPU is in use, then linear to `late` at full use
 
 PWR is normalised over the feasible nodes and FGD is not, as in the mix: with early = late = 0.1 every decision is that
-of `pwr:0.1+fgd:0.9` (tested). FGD picks the GPUs. docs/future-work.md has the results.
+of `pwr:0.1+fgd:0.9` (tested). FGD picks the GPUs. docs/research/future-work.md has the results.
 """
 
 from __future__ import annotations

@@ -15,10 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wattpack.datasets.inflation import seeded
+from wattpack.engine.core.engine import Engine
 from wattpack.engine.core.node_cost import has_room
 from wattpack.engine.core.plan import Plan
 from wattpack.engine.core.state import ALLOCATED, CPU_POWER, GPU_POWER, State, place
-from wattpack.engine.runs.arrivals import Engine, simulate
+from wattpack.engine.runs.arrivals import simulate
 from wattpack.errors import RunError
 from wattpack.jit import kernel
 from wattpack.model.nodes import Datacenter
