@@ -7,7 +7,6 @@ in this order. Where rounding turns a true zero difference negative, FGD's score
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +23,7 @@ LACKS_CPU = 2
 CPU_ONLY_FITS = 3
 CPU_ONLY_LACKS_CPU = 4
 NO_ACCESS = 5
+Sums = tuple[float, float, float, float, float, float]  # milli-GPU by reason, in this order
 REASONS = ("lacks_both", "lacks_gpu", "lacks_cpu", "cpu_only_fits", "cpu_only_lacks_cpu", "no_access")
 
 
@@ -76,7 +76,7 @@ def tally_after(node: NodeRecord, task: TaskRecord, gpu: int, world: WorldRecord
 
 
 @inner
-def fragmentation_sums(model: int, cpu_left: int, total: int, row: int, world: WorldRecord) -> Any:
+def fragmentation_sums(model: int, cpu_left: int, total: int, row: int, world: WorldRecord) -> Sums:
     """The six sums of F_n(M) by reason, for `total` free milli-GPU and the given row of `world.tally`.
 
     Every class adds to every sum, 0.0 where the reason does not apply: adding 0.0 changes no bit, and selecting is four
@@ -104,7 +104,7 @@ def fragmentation_sums(model: int, cpu_left: int, total: int, row: int, world: W
 
 
 @inner_kernel
-def node_sums(node: NodeRecord, world: WorldRecord) -> Any:
+def node_sums(node: NodeRecord, world: WorldRecord) -> Sums:
     """The six sums for the node in its current state."""
     tally(node, world)
     return fragmentation_sums(node.model, node.cpu_left, node.gpu_total, NOW, world)

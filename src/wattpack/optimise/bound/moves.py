@@ -94,7 +94,7 @@ def best_gpus(node: NodeRecord, task: TaskRecord, fill_w: Floats) -> int:
 
 @step
 def added_w(node: NodeRecord, task: TaskRecord, energy: Energy) -> float:
-    """Smoothed watts that the task adds, and the GPUs that it leaves without vCPU in watts; the node stays as it is."""
+    """Smoothed watts that the task adds, plus a price for GPUs that it leaves without vCPU; the node is not changed."""
     gpus = best_gpus(node, task, energy.fill_w)
     before_w = energy_w(node, energy.fill_w, energy.smooth)
     change(node, task, gpus, 1)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from wattpack.errors import UserError
 from wattpack.model.fit import FITS, MAX_TASKS, fits
 from wattpack.model.power import VCPU_MILLI_PER_CORE
-from wattpack.model.records import NodeRecord
+from wattpack.model.records import NodeRecord, Records, TaskRecord
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -19,7 +19,7 @@ MAX_SOCKETS = 10_000  # of a node: each is a candidate line of the hull; the lar
 Pairs = tuple[Integers, Integers]
 
 
-def allowed_pairs(tasks: Any, nodes: Any) -> Pairs:
+def allowed_pairs(tasks: Records[TaskRecord], nodes: Records[NodeRecord]) -> Pairs:
     """(class, type) wherever a task of the class fits an empty node of the type: models, GPUs, vCPU, memory."""
     pairs = [(k, t) for k in range(len(tasks)) for t in range(len(nodes)) if fits(nodes[t], tasks[k]) == FITS]
     found = np.array(pairs, dtype=np.int64).reshape(-1, 2)

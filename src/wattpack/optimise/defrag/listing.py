@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
+from wattpack.model.records import NodeRecord, Records
 from wattpack.optimise.defrag.carry_out import Move, Step
 from wattpack.optimise.defrag.cost import Board
 from wattpack.optimise.defrag.shorter import Listed, drop_moves
@@ -25,7 +25,7 @@ def value_w(moves: Sequence[Move], worth_w: float, least_w: float) -> float:
     return gain_w(moves, worth_w) - least_w * len(moves)
 
 
-def needed(board: Board, start: Any, moves: Sequence[Move], least_w: float) -> list[Step]:
+def needed(board: Board, start: Records[NodeRecord], moves: Sequence[Move], least_w: float) -> list[Step]:
     """The moves without those that the others do not need. `start`: the nodes before the first move."""
     rows = [(move.task, move.from_node, move.from_gpus, move.to_node, move.to_gpus) for move in moves]
     task, source, old, to, new = np.array(rows, dtype=np.int64).reshape(-1, 5).T.copy()

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 from wattpack.engine.core.state import State
-from wattpack.model.records import SmallIntegers
+from wattpack.model.records import NodeRecord, Records, SmallIntegers
 from wattpack.optimise.defrag.beam import best_steps, is_small
 from wattpack.optimise.defrag.carry_out import Move as Move
 from wattpack.optimise.defrag.carry_out import Step, Table
@@ -54,7 +53,7 @@ class Defrag:
         found = self._without_needless(start, self._chains(most, least_w, True, 0), most, least_w)
         return self._or_move_by_move(start, found, most, least_w) if is_small(self.board) else found
 
-    def _without_needless(self, start: Any, found: list[Move], most: int, least_w: float) -> list[Move]:
+    def _without_needless(self, start: Records[NodeRecord], found: list[Move], most: int, least_w: float) -> list[Move]:
         """Drop moves that the list does not need and find others instead. `start`: the nodes before the list."""
         for _ in range(MOST_ROUNDS):
             steps = needed(self.board, start, found, least_w)
@@ -69,7 +68,7 @@ class Defrag:
             found = kept + self._chains(most - len(kept), least_w, cut_short, number, near)
         return found
 
-    def _or_move_by_move(self, start: Any, found: list[Move], most: int, least_w: float) -> list[Move]:
+    def _or_move_by_move(self, start: Records[NodeRecord], found: list[Move], most: int, least_w: float) -> list[Move]:
         """The better of two lists: `found`, or single moves from beam.py and chains in turns."""
         self.table.undo(found)
         others: list[Move] = []
