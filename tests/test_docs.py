@@ -1,12 +1,16 @@
-"""The documentation as a whole: every page is reachable from its index, no link is broken, guides come first."""
+"""The documentation as a whole: every page is reachable from its index, and no link, path or option is stale."""
 
 from __future__ import annotations
 
+import importlib
+import inspect
 import re
 from collections import Counter
 from pathlib import Path
 
 import pytest
+
+from wattpack.cli import COMMANDS
 
 ROOT = Path(__file__).parents[1]
 SOURCES = ROOT / "src" / "wattpack"
@@ -15,6 +19,9 @@ PAGES = sorted(
     [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("deploy/**/*.md"), *ROOT.glob(".github/*.md")]
 )
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]+")
+OF_OTHER_PROGRAMS = {"--create-namespace", "--kustomize", "--namespace", "--reuse-values", "--set", "--tag"}
+WITHOUT_A_NAME = {"--experiment", "--name", "--pod"}  # given without the option, or as -f FILE
 
 
 def prose(page: Path) -> str:
@@ -110,6 +117,20 @@ def test_every_hop_of_a_walk_is_a_function_or_class_of_the_file_it_names() -> No
         if not re.search(rf"^ *(?:def|class) {name}\b", (SOURCES / file).read_text(encoding="utf-8"), re.MULTILINE)
     ]
     assert gone == []
+
+
+def options_of(command: str) -> set[str]:
+    module, _, function = COMMANDS[command][0].partition(":")
+    names = inspect.signature(getattr(importlib.import_module(module), function)).parameters
+    return {f"--{name.replace('_', '-')}" for name in names}
+
+
+def test_every_command_and_every_option_is_in_a_guide_and_no_guide_names_another() -> None:
+    guides = "\n".join(page.read_text(encoding="utf-8") for page in (ROOT / "docs" / "guide").glob("*.md"))
+    told, real = set(OPTION.findall(guides)), {option for command in COMMANDS for option in options_of(command)}
+    assert sorted(real - told - WITHOUT_A_NAME) == []
+    assert sorted(told - real - {"--no-bound"} - OF_OTHER_PROGRAMS) == []
+    assert [command for command in COMMANDS if f"wattpack {command}" not in guides] == []
 
 
 def test_every_decision_asks_a_question_and_says_what_would_change_the_choice() -> None:

@@ -54,7 +54,7 @@ ELSEWHERE = {
     "wattpack paper --policy ocs --bound": PAPER_AND_OCS,
     "wattpack run experiment.toml --out out": EXPERIMENT,
 }
-RUN_HERE = {"bound", "compare", "defrag", "explain", "policies", "replay", "tune"}
+RUN_HERE = {"bound", "compare", "defrag", "derive", "explain", "policies", "replay", "tune"}
 WITH_INPUTS = {"bound", "compare", "tune"}  # --datacenter and --trace are built-in names unless given
 FEWEST_SEEDS = {"compare": "1", "tune": "2"}
 ARRIVALS = 1_200  # of a steady state, instead of 60,000: with one round of moves
