@@ -19,7 +19,8 @@ from wattpack.errors import UserError
 from wattpack.experiments.compare import Compared
 from wattpack.experiments.compare import compare as run_comparison
 from wattpack.experiments.curves import at
-from wattpack.experiments.summary import BASELINE, HEADER, summary_rows, write_summary
+from wattpack.experiments.lineup import BASELINE
+from wattpack.experiments.summary import HEADER, summary_rows, write_summary
 from wattpack.files import make_folder
 from wattpack.frames import new_frame
 
@@ -82,7 +83,7 @@ class Comparison(Compared):
         datacenters = list(self.inputs.datacenters.values())
         # Watts per GPU need the one datacenter that all curves are of.
         gpus = float(datacenters[0].gpus.sum()) if len(datacenters) == 1 else None
-        return write_report(path, self.results, made, gpus=gpus)
+        return write_report(path, self.results, made, gpus=gpus, steady=self.steady)
 
     def save_summary(self, path: str | Path = "summary.csv") -> Path:
         """Write `summary.csv` and return its path."""

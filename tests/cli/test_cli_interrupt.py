@@ -87,7 +87,7 @@ import time
 import wattpack.experiments.executors.executor as place
 from wattpack.cli import interrupt
 interrupt.GRACE_S = {grace_s}
-place.places_open = 1
+place.executors_open = 1
 for said in ("ready", "first", "second"):  # never through: what ends it is the watching thread
     try:
         print(said, flush=True)

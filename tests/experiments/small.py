@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from builders import make_datacenter, make_node, make_task, make_workload
-from wattpack.experiments.axes import Block, Experiment, first_seeds
 from wattpack.experiments.scenario import Inputs
+from wattpack.experiments.spec.axes import Block, Experiment, first_seeds
 from wattpack.model.power import PROFILES
 
 NODES = [make_node(gpus=2), make_node(gpus=4, model="T4"), make_node(gpus=8), make_node(gpus=0)]

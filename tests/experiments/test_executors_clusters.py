@@ -12,12 +12,12 @@ import pytest
 
 from experiments.small import run_files, small_experiment, write_plugin, write_spec
 from wattpack.errors import UserError
-from wattpack.experiments.axes import resolve
 from wattpack.experiments.executors.executor import stream
 from wattpack.experiments.executors.worker import Setup
 from wattpack.experiments.folder import ResultsFolder
 from wattpack.experiments.plugins import import_file
 from wattpack.experiments.runner import run_all, run_experiment
+from wattpack.experiments.spec.axes import resolve
 
 
 def needs(package: str) -> pytest.MarkDecorator:

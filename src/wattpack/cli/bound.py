@@ -17,10 +17,10 @@ from wattpack.datasets import alibaba2023
 from wattpack.datasets.inflation import UP_TO, node_order, seeded
 from wattpack.datasets.sources import load_datacenter, load_trace
 from wattpack.errors import UserError
-from wattpack.experiments.axes import FIRST_SEED, MAX_SEED
 from wattpack.experiments.bound.curves import arrived_by, baseline_in, expected_counts
 from wattpack.experiments.curves import CPU_ONLY, LOADS, Curves
 from wattpack.experiments.needs import need_gpus, need_tasks
+from wattpack.experiments.spec.axes import FIRST_SEED, MAX_SEED
 from wattpack.files import write_whole
 from wattpack.jit import say_if_compiling
 from wattpack.model.nodes import Datacenter

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -13,7 +13,6 @@ from wattpack.cli.outputs import EXPERIMENT, check_folder
 from wattpack.cli.plugins import load_plugins
 from wattpack.cli.progress import progress_bar
 from wattpack.cli.provenance import made_with, never_fit, raise_if_failed
-from wattpack.cli.steady import show_steady
 from wattpack.cli.streams import note
 from wattpack.comparison import Comparison, compare
 from wattpack.datasets import alibaba2023
@@ -21,10 +20,11 @@ from wattpack.datasets.sources import load_datacenter, load_trace
 from wattpack.engine.windows.batch import new_batch
 from wattpack.errors import UserError
 from wattpack.experiments.bound.curves import bound_is_quick, with_bound
-from wattpack.experiments.compare import DEFAULT_POLICIES, DEFAULT_SEEDS
+from wattpack.experiments.lineup import DEFAULT_POLICIES
 from wattpack.experiments.needs import need_tasks
-from wattpack.experiments.regime import Moving, new_moving
-from wattpack.experiments.steady_table import parse_loads, run_steady_table
+from wattpack.experiments.options import Moving, new_moving, parse_loads
+from wattpack.experiments.spec.axes import DEFAULT_SEEDS
+from wattpack.experiments.steady_table import SteadyRow
 from wattpack.experiments.summary import write_summary
 from wattpack.jit import say_if_compiling
 
@@ -94,7 +94,7 @@ def compare_command(
     load_plugins(plugin or [], not no_check)
     loads = parse_loads(steady) if steady is not None else ()
     moving = parse_moving(defrag_every, defrag_moves, defrag_pause_seconds, bool(loads))
-    window = new_batch(batch, batch_seconds, batch_milp_seconds)
+    new_batch(batch, batch_seconds, batch_milp_seconds)
     if batch_seconds is not None and not loads:
         raise UserError("--batch-seconds holds tasks that come in time, expected --steady LOADS too")
     for name in trace or []:
@@ -114,22 +114,19 @@ def compare_command(
             plugin or [],
             batch,
             batch_milp_seconds,
+            steady=loads,
+            batch_seconds=batch_seconds,
+            moving=moving,
         )
     if bound is not False:
         comparison = bounded(comparison, datacenter, out, bound is True)
     gpus = float(load_datacenter(datacenter).gpus.sum())
-    figures = write_pictures(comparison, out, gpus, on) if comparison.results else []
-    rows = []
-    if loads and comparison.results:
-        with progress_bar("steady state") as report:
-            inputs = (comparison.scenarios, comparison.inputs, loads)
-            rows = run_steady_table(*inputs, out, report, workers, moving=moving, batch_seconds=window.seconds)
+    figures = write_pictures(comparison, out, gpus) if comparison.results else []
     # All is written: a reader of standard output that goes away (`| head -1`) costs nothing.
     if comparison.results:
         show(comparison, out, gpus, figures)
-    if rows:
-        show_steady(rows)
-        print(f"steady   {out / 'steady.csv'}")
+    if comparison.steady:
+        show_steady(comparison.steady, out)
     for name, texts in comparison.unplaceable.items():
         note(f"{name}: {never_fit(texts)}")
     raise_if_failed(comparison.outcome)
@@ -156,30 +153,14 @@ def bounded(comparison: Comparison, datacenter: str, out: Path, insists: bool) -
     return replace(comparison, results=results)
 
 
-def file_names(traces: Iterable[str]) -> dict[str, str]:
-    """A name for the files of each trace: that of its file without folder and ending, where that tells them apart."""
-    found = list(traces)
-    stems = [Path(trace).stem for trace in found]
-    names: dict[str, str] = {}
-    for trace, stem in zip(found, stems, strict=True):
-        alone = stems.count(stem) == 1
-        name = stem if alone else "-".join(part for part in Path(trace).parts if part not in ("/", "..")) or stem
-        same = sum(other == name or other.startswith(f"{name}~") for other in names.values())
-        names[trace] = f"{name}~{same + 1}" if same else name
-    return names
+def write_pictures(comparison: Comparison, out: Path, gpus: float) -> list[Path]:
+    """`report.html` and the figures of each trace; the paths of the figures."""
+    from wattpack.report.pictures import write_compare_figures, write_page, write_steady_figures
 
-
-def write_pictures(comparison: Comparison, out: Path, gpus: float, on: str) -> list[Path]:
-    """`report.html` and a figure of each trace; the figures."""
-    from wattpack.report.figures import compare_figure, save
-    from wattpack.report.html import write_report
-
-    results = comparison.results
-    figures = []
-    for trace, name in file_names(dict.fromkeys(trace for trace, _ in results)).items():
-        figures += save(compare_figure(results, trace), out / "figures", f"compare-{name}", kinds=("png",))
-    made = made_with("wattpack compare", comparison.outcome, results, on)
-    write_report(out / "report.html", results, made, gpus=gpus)
+    results, steady = comparison.results, comparison.steady
+    figures = [*write_compare_figures(out, results), *write_steady_figures(out, steady)]
+    made = made_with("wattpack compare", comparison.outcome, results, comparison.on)
+    write_page(out, results, made, steady, gpus)
     return figures
 
 
@@ -193,3 +174,11 @@ def show(comparison: Comparison, out: Path, gpus: float, figures: list[Path]) ->
     print(f"summary  {out / 'summary.csv'}\nreport   {out / 'report.html'}")
     for path in figures:
         print(f"figure   {path}")
+
+
+def show_steady(rows: Sequence[SteadyRow], out: Path) -> None:
+    """Print the tables of steady states, and where they are."""
+    from wattpack.report.steady_terminal import print_steady
+
+    print_steady(rows)
+    print(f"steady   {out / 'steady.csv'}")

@@ -57,8 +57,8 @@ def _interrupts(data: bytes) -> int:
 
 
 def _workers_are_out() -> bool:
-    place = sys.modules.get("wattpack.experiments.executors.executor")  # not imported: nothing runs anywhere
-    return place is not None and place.places_open > 0
+    module = sys.modules.get("wattpack.experiments.executors.executor")  # not imported: nothing runs anywhere
+    return module is not None and module.executors_open > 0
 
 
 def leave() -> Never:

@@ -19,9 +19,10 @@ from wattpack.cli.provenance import made_with, raise_if_failed, told
 from wattpack.datasets import alibaba2023
 from wattpack.errors import RunError
 from wattpack.experiments.bound.curves import with_bound
+from wattpack.experiments.curves import Results
 from wattpack.experiments.runner import Outcome, run_experiment
 from wattpack.experiments.spec import DEFAULT_SEEDS, Experiment
-from wattpack.experiments.summary import Results, write_summary
+from wattpack.experiments.summary import write_summary
 from wattpack.jit import say_if_compiling
 from wattpack.paper.claims import Claim, check_claims, count_verdicts, must_hold_but_differ, write_claims
 from wattpack.paper.experiment import load_paper

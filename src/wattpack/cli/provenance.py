@@ -8,8 +8,8 @@ from typing import Any
 from wattpack.cli import given_words
 from wattpack.cli.streams import note
 from wattpack.errors import RunError
+from wattpack.experiments.curves import Results
 from wattpack.experiments.runner import Outcome
-from wattpack.experiments.summary import Results
 from wattpack.report import provenance
 from wattpack.report.provenance import never_fit as never_fit  # for the commands: one import for how results were made
 from wattpack.report.provenance import told as told

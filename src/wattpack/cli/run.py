@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from wattpack.cli.outputs import EXPERIMENT, check_folder
 from wattpack.cli.plugins import load_plugins
 from wattpack.cli.progress import progress_bar
 from wattpack.cli.provenance import made_with, raise_if_failed, told
-from wattpack.cli.steady import show_steady
-from wattpack.experiments.axes import resolve_steady
+from wattpack.experiments.curves import Results
+from wattpack.experiments.lineup import BASELINE
 from wattpack.experiments.runner import Outcome, run_experiment, summarise
 from wattpack.experiments.spec import load_experiment
-from wattpack.experiments.steady_table import run_steady_jobs
-from wattpack.experiments.summary import BASELINE, Results
+from wattpack.experiments.steady_table import SteadyRow, steady_rows
 from wattpack.jit import say_if_compiling
 
 SHOWN_UP_TO = 5000  # runs; a larger sweep is for DuckDB: a table and a page of it would not be read
@@ -37,7 +37,7 @@ def run_command(
     ----------
     experiment
         TOML or JSON file whose lists are axes: policy, trace, datacenter, seeds, profile, up_to, batch; with steady
-        (offered loads) also a steady state, run on this machine, with batch_seconds, defrag_every and others.
+        (offered loads) also a steady state, with batch_seconds, defrag_every and others.
     out
         Folder for the results.
     on
@@ -57,20 +57,17 @@ def run_command(
     with progress_bar(loaded.name) as report:
         folder, scenarios, outcome = run_experiment(loaded, out, report, on, workers, plugins)
     summary = summarise(folder, scenarios)
+    rows = steady_rows(folder.read_steady(scenarios))
     print(told(outcome), file=sys.stderr)
     shown = against_baseline(folder.read(scenarios)) if len(scenarios) <= SHOWN_UP_TO else {}
-    page = write_report_of(shown, outcome, out, on) if shown else None
-    rows = []
-    if steady := resolve_steady(loaded):
-        with progress_bar(f"{loaded.name}, steady state") as report:
-            rows = run_steady_jobs(steady, loaded.inputs, out, report, workers)
+    page = write_report_of(shown, outcome, out, on, rows) if shown else None
+    figures = write_figures_of(rows, out)
     # All is written: a reader of standard output that goes away (`| head -1`) costs nothing.
     if page is not None:
         show(shown, page)
     print(f"summary  {summary}")
     if rows:
-        show_steady(rows)
-        print(f"steady   {out / 'steady.csv'}")
+        show_steady(rows, out, figures)
     raise_if_failed(outcome)
 
 
@@ -80,10 +77,16 @@ def against_baseline(results: Results) -> Results:
     return {key: curves for key, curves in results.items() if key[0] in against}
 
 
-def write_report_of(shown: Results, outcome: Outcome, out: Path, on: str) -> Path:
-    from wattpack.report.html import write_report
+def write_report_of(shown: Results, outcome: Outcome, out: Path, on: str, steady: Sequence[SteadyRow]) -> Path:
+    from wattpack.report.pictures import write_page
 
-    return write_report(out / "report.html", shown, made_with("wattpack run", outcome, shown, on))
+    return write_page(out, shown, made_with("wattpack run", outcome, shown, on), steady)
+
+
+def write_figures_of(steady: Sequence[SteadyRow], out: Path) -> list[Path]:
+    from wattpack.report.pictures import write_steady_figures
+
+    return write_steady_figures(out, steady)
 
 
 def show(shown: Results, page: Path) -> None:
@@ -94,3 +97,13 @@ def show(shown: Results, page: Path) -> None:
 
     print_comparison(shown, Console())
     print(f"report   {page}")
+
+
+def show_steady(rows: Sequence[SteadyRow], out: Path, figures: Sequence[Path]) -> None:
+    """Print the tables of steady states, and where they are."""
+    from wattpack.report.steady_terminal import print_steady
+
+    print_steady(rows)
+    for path in figures:
+        print(f"figure   {path}")
+    print(f"steady   {out / 'steady.csv'}")

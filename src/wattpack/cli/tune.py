@@ -13,8 +13,8 @@ from wattpack.cli.replay import write_csv
 from wattpack.datasets import alibaba2023
 from wattpack.datasets.inflation import UP_TO
 from wattpack.errors import UserError
-from wattpack.experiments.steady_table import parse_loads
-from wattpack.experiments.summary import BASELINE
+from wattpack.experiments.lineup import BASELINE
+from wattpack.experiments.options import parse_loads
 from wattpack.experiments.tune.measured import Measured
 from wattpack.experiments.tune.search import GRAR_LOSS, LOADS_OF_INTEREST, Tuned, Wanted, tune
 from wattpack.jit import say_if_compiling
@@ -69,7 +69,7 @@ def tune_command(
     out
         Folder for pareto.csv, the figure and the finished runs.
     on
-        Where runs run: local, dask[=ADDRESS], ray[=ADDRESS] (a steady state runs on this machine).
+        Where runs run: local, dask[=ADDRESS], ray[=ADDRESS].
     workers
         Runs at once; default: all cores.
     plugin
@@ -168,7 +168,7 @@ def show(tuned: Tuned, wanted: Wanted, out: Path, figures: list[Path]) -> None:
     print()
     for line in advice_lines(tuned, wanted):
         print(line)
-    print(f"runs     {told(tuned.outcome)}" if wanted.loads else f"runs     {out / 'steady'}")
+    print(f"runs     {told(tuned.outcome)}")
     print(f"pareto   {out / 'pareto.csv'}")
     for path in figures:
         print(f"figure   {path}")

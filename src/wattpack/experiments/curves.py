@@ -98,6 +98,9 @@ class Curves:
         return 1 - own / other
 
 
+Results = dict[tuple[str, str], Curves]  # by (trace, policy)
+
+
 def at(load: float) -> int:
     """Index of `load` in LOADS."""
     return round(load / STEP)

@@ -15,8 +15,8 @@ from wattpack.engine.runs.learning import LEARNT, simulate_learning
 from wattpack.engine.runs.record import Run
 from wattpack.engine.windows.batch import new_batch, simulate_windows
 from wattpack.errors import UserError
-from wattpack.experiments.chosen import check_models, chosen_number, chosen_policy, chosen_profile, chosen_seed
-from wattpack.experiments.scenario import run_seed
+from wattpack.experiments.fill_up import run_seed
+from wattpack.experiments.spec.chosen import check_models, chosen_number, chosen_policy, chosen_profile, chosen_seed
 from wattpack.model.nodes import Datacenter
 from wattpack.model.power import PAPER, PowerProfile
 from wattpack.model.target import Target
@@ -66,7 +66,7 @@ def simulate(
             raise UserError(f"seed {seed} with a target: the target of a seed is its trace, expected one of them")
         if batch_seconds is not None or arrival_s is not None:
             raise UserError(f"seed {seed} with times: the tasks of a seed have none, expected one of them")
-        return run_seed(datacenter, workload, mix, seed, profile, batch=window)
+        return run_seed(datacenter, workload, mix, seed, profile, batch=window if window.tasks > 1 else None)
     times = None if arrival_s is None else _checked(arrival_s, len(workload))
     if isinstance(target, str):
         if target != LEARNT:

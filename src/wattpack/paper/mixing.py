@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from wattpack.experiments.compare import MIXES
 from wattpack.experiments.curves import LOADS, at
-from wattpack.experiments.summary import BASELINE
+from wattpack.experiments.lineup import BASELINE, MIXES, PWR
 from wattpack.paper.rules import (
     EXACT,
     FULL,
     GRAR_TOLERANCE,
     LOAD_TOLERANCE,
-    PWR,
     SAVING_TOLERANCE,
     SETTLED,
     Array,

@@ -22,8 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wattpack.errors import UserError
-from wattpack.experiments.curves import Curves, at
-from wattpack.experiments.summary import Results
+from wattpack.experiments.curves import Curves, Results, at
 from wattpack.files import write_text
 from wattpack.model.power import GPU_MILLI
 

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from wattpack.experiments.curves import LOADS, at
+from wattpack.experiments.curves import LOADS, Results, at
+from wattpack.experiments.lineup import BASELINE
 from wattpack.files import make_folder, write_whole
-from wattpack.report import BASELINE, Results
 from wattpack.report.metrics import eopc_w, mean, raw_saving, saving, saving_spread, spread
 from wattpack.report.style import Look, label, look
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from wattpack.experiments.curves import LEAST, LOADS, Curves, at
-from wattpack.report import BASELINE, BOUND, Results
+from wattpack.experiments.curves import LEAST, LOADS, Curves, Results, at
+from wattpack.experiments.lineup import BASELINE, BOUND
 from wattpack.report.style import rank
 
 Array = NDArray[np.float64]

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from wattpack.experiments.curves import at
-from wattpack.report import BASELINE, BOUND, Results
+from wattpack.experiments.curves import Results, at
+from wattpack.experiments.lineup import BASELINE, BOUND
 from wattpack.report.metrics import FULL_LOAD, STEADY, at_equal_service, mean, policies, saving, steady_saving, until
 
 MIDDLE = 0.5  # the load at which a sentence states the saving

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from wattpack.experiments.lineup import BASELINE
 from wattpack.experiments.tune.measured import Measured
-from wattpack.report import BASELINE
 from wattpack.report.curve_plots import COLUMN, finish, legend_above, new_figure, plain, print_style
 from wattpack.report.style import label
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from wattpack.experiments.curves import Results
 from wattpack.experiments.provenance import machine, versions
 from wattpack.experiments.runner import Outcome
-from wattpack.report import Results
 
 NAMED = 3  # kinds of tasks that are spelled out
 

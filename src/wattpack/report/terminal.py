@@ -10,8 +10,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from wattpack.experiments.curves import at
-from wattpack.report import BASELINE, BOUND, Results
+from wattpack.experiments.curves import Results, at
+from wattpack.experiments.lineup import BASELINE, BOUND
 from wattpack.report.metrics import (
     BUSY_LOAD,
     FULL_LOAD,

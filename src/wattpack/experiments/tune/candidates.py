@@ -7,7 +7,7 @@ from decimal import Decimal
 from itertools import combinations
 
 from wattpack.errors import UserError
-from wattpack.experiments.summary import BASELINE
+from wattpack.experiments.lineup import BASELINE
 from wattpack.model.policy import Normalise, Policy
 from wattpack.policies import REGISTRY
 from wattpack.policies.expression import parse

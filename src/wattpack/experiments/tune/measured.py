@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from wattpack.experiments.summary import BASELINE
+from wattpack.experiments.lineup import BASELINE
 
 CONFIDENCE = 0.95
 NEAR = 0.002  # saving: a candidate this close to the front stays, whatever the noise

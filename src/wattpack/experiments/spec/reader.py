@@ -1,40 +1,37 @@
-"""An experiment as data: a TOML or JSON file whose lists are axes, resolved to scenarios before anything runs.
+"""Reads an experiment file: TOML or JSON whose lists are axes.
 
     policy = ["fgd", "pwr:0.1+fgd:0.9"]     # needed; the rest has defaults
     trace = ["default", "my-tasks.csv"]     # built-in names, or files beside this one
     seeds = 10                              # a count, or a list of seeds
 
-Several blocks `[[experiment]]` are several such products; what stands above them holds for each that does not say
-otherwise. The reader is strict, and tells all problems at once.
+Several blocks `[[experiment]]` are several such products; keys above them hold for every block that does not set its
+own. The reader is strict, and reports all problems at once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import fields
 from itertools import product
+from math import prod
 from pathlib import Path
 from typing import Any
 
 from wattpack.datasets import alibaba2023
-from wattpack.datasets.inflation import UP_TO
 from wattpack.datasets.sources import DATACENTERS, load_datacenter, load_trace
 from wattpack.errors import UserError
-from wattpack.experiments.axes import (
+from wattpack.experiments.scenario import Inputs
+from wattpack.experiments.spec.axes import (
     DEFAULT_SEEDS,
     MAX_RUNS,
     MAX_SEED,
     MAX_SEEDS,
     Block,
     Experiment,
-    SteadyAxes,
     first_seeds,
-    resolve,
 )
-from wattpack.experiments.chosen import check_models
-from wattpack.experiments.document import read_document
-from wattpack.experiments.scenario import Inputs
-from wattpack.experiments.spec_numbers import NEEDS, NUMBERS
+from wattpack.experiments.spec.chosen import check_models
+from wattpack.experiments.spec.document import read_document
+from wattpack.experiments.spec.sections import NUMBERS, TABLES, read_batches, read_movings, read_steady
 from wattpack.model.nodes import Datacenter
 from wattpack.model.power import PAPER, PROFILES, PowerProfile
 from wattpack.model.tasks import Workload
@@ -43,11 +40,9 @@ from wattpack.policies.expression import parse
 MAX_VALUES = MAX_SEEDS  # of one axis: a list of seeds is held to what a count may be
 AXES = ("datacenter", "trace", "policy", "seeds", "profile", *NUMBERS)
 
-__all__ = ["AXES", "DEFAULT_SEEDS", "Block", "Experiment", "first_seeds", "load_experiment", "resolve"]
-
 
 def load_experiment(path: str | Path) -> Experiment:
-    """The experiment of a file. Whatever is wrong with it is told in one `UserError`: `file: place: problem; ...`."""
+    """The experiment of a file. One `UserError` reports all its problems: `file: place: problem; ...`."""
     file = Path(path)
     document = read_document(file)
     reader = _Reader(file.parent)
@@ -58,25 +53,27 @@ def load_experiment(path: str | Path) -> Experiment:
 
 
 class _Reader:
-    """Turns a document into blocks and reads what they name; notes problems with their place and goes on."""
+    """Turns a document into blocks and reads the files they name; collects problems with their place."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.problems: list[str] = []
-        self.told: set[str] = set()  # lists of known names
+        self.listed: set[str] = set()  # lists of known names that a problem has shown already
         self.datacenters: dict[str, Datacenter] = {}
         self.traces: dict[str, Workload] = {}
         self.profiles: dict[str, PowerProfile] = {}
-        self.broken: set[str] = set()  # files that could not be read: told once
+        self.spelled: dict[tuple[str, str], str] = {}  # (place, key) -> the place as the user wrote it
+        self.broken: set[str] = set()  # files that could not be read: reported once
 
     def problem(self, place: str, text: object) -> None:
         what, semicolon, known = str(text).partition("; known")
-        if semicolon and known in self.told:  # the same list of names for every misspelt one is hard to read
+        if semicolon and known in self.listed:  # the same list of names for every misspelt one is hard to read
             text = what
-        self.told.add(known)
+        self.listed.add(known)
         self.problems.append(f"{place}: {text}")
 
     def experiment(self, document: dict[str, Any], stem: str) -> Experiment:
+        document = self.flat(document, "")
         self.known_keys(document, "", ("name", "experiment", *AXES))
         name = document.get("name", stem)
         if not isinstance(name, str) or name == "":
@@ -84,7 +81,7 @@ class _Reader:
         tables = document.get("experiment")
         shared = {key: value for key, value in document.items() if key in AXES}
         if tables is None:
-            blocks = [self.block(shared, dict.fromkeys(AXES, ""))]
+            blocks = [self.block(shared, {axis: self.spelling("", axis) for axis in AXES})]
         elif not isinstance(tables, list) or not tables or not all(isinstance(table, dict) for table in tables):
             self.problem("experiment", "expected one or more blocks [[experiment]]")
             blocks = []
@@ -96,41 +93,72 @@ class _Reader:
         return Experiment(str(name), tuple(blocks), Inputs(self.datacenters, self.traces, self.profiles))
 
     def table(self, table: dict[str, Any], shared: dict[str, Any], place: str) -> Block:
+        table = self.flat(table, place)
         self.known_keys(table, place, AXES)
-        return self.block({**shared, **table}, {axis: place if axis in table else "" for axis in AXES})
+        at = {axis: self.spelling(place if axis in table else "", axis) for axis in AXES}
+        return self.block({**shared, **table}, at)
+
+    def flat(self, table: dict[str, Any], place: str) -> dict[str, Any]:
+        """The table with its `[batch]` and `[defrag]` spelled as plain keys; `spelling` remembers how they were."""
+        found: dict[str, Any] = {}
+        for key, value in table.items():
+            if key not in TABLES or not isinstance(value, dict):
+                inside = {key: (key, value)}
+            else:
+                inside = {TABLES[key].get(name, f"{key}.{name}"): (f"{key}.{name}", one) for name, one in value.items()}
+            for flat_key, (spelled, one) in inside.items():
+                if flat_key in found:
+                    self.problem(f"{place}{spelled}", f"{flat_key} is there too, expected one of them")
+                found[flat_key] = one
+                self.spelled[place, flat_key] = f"{place}{spelled}"
+        return found
+
+    def spelling(self, place: str, key: str) -> str:
+        """The place of a key, as the user wrote it."""
+        return self.spelled.get((place, key), f"{place}{key}")
 
     def known_keys(self, table: dict[str, Any], place: str, known: Sequence[str]) -> None:
         for key in table:
             if key not in known:
                 self.problem(f"{place}{key}", f"unknown key, expected {', '.join(known)}")
 
-    def block(self, table: dict[str, Any], places: dict[str, str]) -> Block:
-        """A block; `places[axis]` is what stands before the axis' name where it was said."""
+    def block(self, table: dict[str, Any], at: dict[str, str]) -> Block:
+        """A block; `at[axis]` is the place where the axis was set."""
         if "policy" not in table:
             self.problem("policy", "missing, expected one or more policy expressions")
-        at = {axis: f"{places[axis]}{axis}" for axis in AXES}
-        policies = tuple(self.policies(table.get("policy", []), at["policy"]))
+
+        def combine(keys: Iterable[str]) -> Iterable[tuple[Any, ...]]:
+            return self.combinations(table, at, list(keys))
+
         block = Block(
-            policies,
+            tuple(self.policies(table.get("policy", []), at["policy"])),
             self.names(table.get("trace", "default"), at["trace"], self.trace),
             self.names(table.get("datacenter", alibaba2023.NAME), at["datacenter"], self.datacenter),
             self.seeds(table.get("seeds", DEFAULT_SEEDS), at["seeds"]),
             self.names(table.get("profile", PAPER.name), at["profile"], self.profile),
-            self.numbers(table.get("up_to", UP_TO), at["up_to"], "up_to"),
-            self.numbers(table.get("batch", 1), at["batch"], "batch"),
-            self.numbers(table.get("batch_milp_seconds", 0.0), at["batch_milp_seconds"], "batch_milp_seconds"),
-            self.steady(table, at),
+            self.numbers(table, at, "up_to"),
+            read_batches(combine),
+            read_steady(combine) if "steady" in table else (),
+            read_movings(combine),
         )
         self.known_models(block, at["profile"])
-        for axis, other in NEEDS.items():
-            if axis in table and other not in table:
-                self.problem(at[axis], f"without {other}, expected that too")
+        for axis, number in NUMBERS.items():
+            if axis in table and number.needs and number.needs not in table:
+                self.problem(at[axis], f"without {number.needs}, expected that too")
         if "batch_seconds" in table and "steady" not in table:
             self.problem(at["batch_seconds"], "a fill-up has no time, expected steady loads too")
         return block
 
+    def combinations(self, table: dict[str, Any], at: dict[str, str], keys: list[str]) -> Iterable[tuple[Any, ...]]:
+        """Every combination of the values of these keys; counted first, because they become objects."""
+        axes = [self.numbers(table, at, key) for key in keys]
+        if (count := prod(map(len, axes))) > MAX_RUNS:
+            self.problem(at[keys[0]], f"{count:,} combinations of {', '.join(keys)}, expected at most {MAX_RUNS:,}")
+            return ()
+        return product(*axes)
+
     def values(self, value: object, place: str, kind: type | tuple[type, ...], what: str) -> Iterable[tuple[str, Any]]:
-        """The values of an axis with their places: those of the list, or the one value; wrong ones are told."""
+        """The values of an axis with their places: those of the list, or the one value; wrong ones are problems."""
         several = isinstance(value, list)
         found = value if isinstance(value, list) else [value]
         if several and not found:
@@ -183,18 +211,14 @@ class _Reader:
             found.append(seed)
         return tuple(found)
 
-    def numbers(self, value: object, place: str, axis: str) -> tuple[Any, ...]:
+    def numbers(self, table: dict[str, Any], at: dict[str, str], axis: str) -> tuple[Any, ...]:
         wanted, found = NUMBERS[axis], []
-        for where, number in self.values(value, place, wanted.kind, wanted.what):
+        for where, number in self.values(table.get(axis, wanted.default), at[axis], wanted.kind, wanted.what):
             if not wanted.good(number):
                 self.problem(where, f"{_short(str(number))}, expected {wanted.expected}")
                 continue  # 10**400 is no float
             found.append(number if wanted.kind is int else float(number))
         return tuple(found)
-
-    def steady(self, table: dict[str, Any], at: dict[str, str]) -> SteadyAxes:
-        keys = [field.name for field in fields(SteadyAxes) if field.name in table]
-        return SteadyAxes(**{key: self.numbers(table[key], at[key], key) for key in keys})
 
     def datacenter(self, place: str, name: str) -> None:
         self.read(place, name, DATACENTERS, load_datacenter, self.datacenters)

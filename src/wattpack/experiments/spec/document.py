@@ -1,4 +1,4 @@
-"""A TOML or JSON file as plain values, with faults that say where: what the experiment's reader starts from."""
+"""Reads a TOML or JSON file as plain values; a syntax error is reported with its line and column."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a caller in Python chose: objects, names or paths, one or several, as checked values by their labels."""
+"""Checks the arguments of `wattpack.compare` and `wattpack.simulate`: objects, names or paths, one or several."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from typing import Any, TypeVar
 from wattpack.datasets.columns import Columns
 from wattpack.datasets.sources import as_datacenter, as_workload
 from wattpack.errors import UserError
-from wattpack.experiments.axes import MAX_SEED, first_seeds
+from wattpack.experiments.options import MAX_LOAD, MAX_LOADS
+from wattpack.experiments.plugins import Plugin
+from wattpack.experiments.spec.axes import MAX_SEED, first_seeds
 from wattpack.model.nodes import Datacenter
 from wattpack.model.power import PROFILES, PowerProfile
 from wattpack.model.tasks import Workload
@@ -67,13 +69,23 @@ def chosen_policy(given: str) -> str:
     return given
 
 
-def chosen_plugins(given: str | Path | Iterable[str | Path]) -> list[str | Path]:
+def chosen_plugins(given: str | Path | Iterable[str | Path | Plugin]) -> list[str | Path | Plugin]:
     """Files, or none."""
-    found = list(given) if isinstance(given, Iterable) and not isinstance(given, str) else [given]
+    found: list[str | Path | Plugin] = [given] if isinstance(given, str | Path) else list(given)
     for one in found:
-        if not isinstance(one, str | Path):
+        if not isinstance(one, str | Path | Plugin):
             raise UserError(f"plugins: {one!r}, expected Python files that call wattpack.register")
     return found
+
+
+def chosen_loads(given: float | Iterable[float]) -> tuple[float, ...]:
+    """Offered loads, or none."""
+    loads = [chosen_number(one, "steady") for one in (list(given) if isinstance(given, Iterable) else [given])]
+    if len(loads) > MAX_LOADS:
+        raise UserError(f"steady: {len(loads):,} loads, expected at most {MAX_LOADS:,}")
+    if not all(0 < load <= MAX_LOAD for load in loads):
+        raise UserError(f"steady: {loads}, expected loads above 0 and at most {MAX_LOAD:g}")
+    return tuple(dict.fromkeys(loads))
 
 
 def chosen_seeds(given: int | Iterable[Any]) -> tuple[int, ...]:
