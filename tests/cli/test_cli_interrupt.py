@@ -50,7 +50,7 @@ def start_code(code: str, *words: object) -> Child:
     return child
 
 
-@pytest.mark.parametrize("module", ["cyclopts", "numpy", "numba", "wattpack.cli.compare", "rich.console"])
+@pytest.mark.parametrize("module", ["cyclopts", "numpy", "numba", "wattpack.cli.commands.compare", "rich.console"])
 def test_ctrl_c_while_modules_are_imported_is_one_line(module: str) -> None:
     code = f"""
 import os, signal, sys

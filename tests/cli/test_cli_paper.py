@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-import wattpack.cli.paper as paper
+import wattpack.cli.commands.paper as paper
 from wattpack.cli import main
 from wattpack.datasets import alibaba2023
 from wattpack.experiments.lineup import COMPETITORS, MIXES

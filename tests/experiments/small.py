@@ -45,8 +45,8 @@ seeds = 2
 """
 
 
-def run_files(out: Path) -> dict[str, bytes]:
-    return {file.name: file.read_bytes() for file in sorted((out / "runs").iterdir())}
+def run_files(out: Path, folder: str = "runs") -> dict[str, bytes]:
+    return {file.name: file.read_bytes() for file in sorted((out / folder).iterdir())}
 
 
 # A policy of the user's own. With MARK it kills its process in the first run that comes to it, once; with a text in

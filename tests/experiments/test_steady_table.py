@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from experiments.small import small_experiment, write_plugin
+from experiments.small import run_files, small_experiment, write_plugin
 from wattpack.engine.runs.timed import Steady
 from wattpack.errors import UserError
 from wattpack.experiments.folder import ResultsFolder
@@ -28,10 +28,6 @@ def steady_experiment(*policies: str, **axes: tuple[object, ...]) -> Experiment:
 def run(out: Path, on: str = "threads") -> tuple[dict[Scenario, Steady], Outcome]:
     folder, scenarios, outcome = run_experiment(steady_experiment(), out, on=on, workers=2)
     return folder.read_steady(scenarios), outcome
-
-
-def steady_files(out: Path) -> dict[str, bytes]:
-    return {file.name: file.read_bytes() for file in sorted((out / "steady").iterdir())}
 
 
 def test_what_is_read_is_what_the_runs_gave_to_the_last_bit(tmp_path: Path) -> None:
@@ -56,7 +52,7 @@ def test_finished_steady_states_are_not_run_again(tmp_path: Path) -> None:
 def test_processes_give_the_same_bytes_as_threads(tmp_path: Path) -> None:
     run(tmp_path / "threads")
     run(tmp_path / "processes", "processes")
-    assert steady_files(tmp_path / "threads") == steady_files(tmp_path / "processes") != {}
+    assert run_files(tmp_path / "threads", "steady") == run_files(tmp_path / "processes", "steady") != {}
 
 
 @pytest.mark.parametrize("damage", ["empty", "cut", "changed", "not Parquet"])
@@ -64,7 +60,7 @@ def test_a_damaged_steady_state_is_said_and_run_again(
     tmp_path: Path, damage: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     expected, _ = run(tmp_path)
-    files = steady_files(tmp_path)
+    files = run_files(tmp_path, "steady")
     file = tmp_path / "steady" / next(iter(files))
     data = file.read_bytes()
     middle = len(data) // 2
@@ -79,7 +75,7 @@ def test_a_damaged_steady_state_is_said_and_run_again(
     found, outcome = run(tmp_path)
     assert (found, outcome.done) == (expected, 1)
     assert capsys.readouterr().err == f"wattpack: {file}: damaged, run again\n"
-    assert steady_files(tmp_path) == files
+    assert run_files(tmp_path, "steady") == files
     run(tmp_path)
     assert capsys.readouterr().err == ""
 

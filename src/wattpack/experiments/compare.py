@@ -48,7 +48,7 @@ class Compared:
     """What a comparison found. `wattpack.comparison` shows it."""
 
     results: Results  # curves by (trace, policy)
-    outcome: Outcome  # what became of the runs
+    outcome: Outcome  # of the runs
     scenarios: tuple[Scenario, ...]
     inputs: Inputs
     unplaceable: dict[str, list[str]]  # trace -> the requests of tasks that no node could ever hold

@@ -25,7 +25,7 @@ LEAST = "least_w"  # the least power at the curve's own service; where the bound
 def read_at_loads(run: Run, up_to: float = UP_TO) -> dict[str, NDArray[np.float64]]:
     """The state at each of LOADS: after the last task that arrived at or below that load; NaN where none came near it.
 
-    A run that was told to end at `up_to` ends before the first task that would exceed it: it is read up to there, also
+    A run with an end at `up_to` ends before the first task that would exceed it: it is read up to there, also
     where that task was a large one.
     """
     capacity = max(1, run.datacenter.gpu_milli)

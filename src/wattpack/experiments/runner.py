@@ -31,7 +31,7 @@ READ_AT_ONCE = 512  # runs held while the summary is made: 27 kB each
 
 @dataclass
 class Outcome:
-    """What became of the scenarios that were asked for."""
+    """How many of the requested scenarios were run, were there already, or failed."""
 
     done: int = 0
     skipped: int = 0  # were in the folder already
@@ -49,7 +49,7 @@ def run_experiment(
 ) -> tuple[ResultsFolder, tuple[Scenario, ...], Outcome]:
     """Run an experiment into the folder `out`. `report(done, all, what)` is called after each run.
 
-    `experiment.json` is written first, so that a part of the runs is known for what it is, and again with the outcome.
+    `experiment.json` is written first, so that an interrupted folder is described too, and again with the outcome.
     """
     check_executor(on, workers)
     inputs, scenarios = resolve(experiment)

@@ -47,10 +47,11 @@ def simulate(
     With `seed` it is the paper's experiment, as in `wattpack compare`: `workload` is the trace, shuffled and drawn from
     until 1.3 times the GPU capacity is asked for, on nodes in random order.
 
-    `batch`: so many tasks are held and placed together, with `batch_milp_seconds` by a MILP too that may take so long
-    a window. With `batch_seconds` a window also closes when its first task has waited so long; that needs `arrival_s`,
-    the seconds at which the tasks come, ascending (nothing leaves). `node` and `gpus` of the result are by task as
-    ever, `series` is in the order of placing: its row i is the state after task `order[i]`; `wait_s` is by task.
+    `batch`: the number of tasks that are held and placed together; with `batch_milp_seconds` a MILP that may take at
+    most that long places each window. With `batch_seconds` a window also closes when its first task has waited that
+    long; this needs `arrival_s`, the ascending arrival times in seconds (no task leaves). `node` and `gpus` of the
+    result are by task; `series` is in the order of placing: its row i is the state after task `order[i]`; `wait_s` is
+    by task.
     """
     datacenter, workload = as_datacenter(datacenter), as_workload(workload, "workload")
     mix, profile = parse(chosen_policy(policy)), chosen_profile(profile)

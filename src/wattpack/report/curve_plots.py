@@ -1,4 +1,4 @@
-"""The panels that figures are made of: curves with their bands on one pair of axes, and the figure's frame and file.
+"""Building blocks of figures: curves with bands on a pair of axes, the frame, the legend, and saving to files.
 
 No pyplot: a figure is made, saved and forgotten, nothing is kept in a global list. matplotlib is imported when a figure
 is drawn, because importing it costs more than everything else here.
@@ -91,7 +91,7 @@ def print_style() -> Iterator[None]:
 
 
 def plain(text: str) -> str:
-    """A name as it is: matplotlib would read what stands between two dollar signs as a formula."""
+    """Escapes dollar signs: matplotlib reads text between two of them as a formula."""
     return text.replace("$", r"\$")
 
 
@@ -232,7 +232,7 @@ METADATA: dict[str, dict[str, str | None]] = {
 def save(figure: Figure, folder: str | Path, name: str, kinds: Sequence[str] = ("pdf", "png")) -> list[Path]:
     """Write `name`.pdf and `name`.png, each under a temporary name first; the same figure gives the same bytes.
 
-    A PDF takes twice as long as a PNG (fonts are cut to size): who wants to be quick asks for `kinds=("png",)` only.
+    A PDF takes twice as long as a PNG (fonts are cut to size): `kinds=("png",)` is faster.
     """
     paths = [make_folder(Path(folder)) / f"{name}.{kind}" for kind in kinds]
     for path, kind in zip(paths, kinds, strict=True):

@@ -24,7 +24,7 @@ from wattpack.report.metrics import seeds_of, traces
 from wattpack.report.payload import json_in_script, payload
 from wattpack.report.sections import (
     claims_section,
-    made_section,
+    provenance_section,
     summary_section,
     trace_table,
     trace_tiles,
@@ -39,19 +39,19 @@ SCRIPTS = ("chart.js", "page.js")
 def write_report(
     path: str | Path,
     results: Results,
-    made: Mapping[str, Any],
+    provenance: Mapping[str, Any],
     claims: Sequence[Mapping[str, Any]] | None = None,
     gpus: float | None = None,
     steady: Sequence[SteadyRow] = (),
 ) -> Path:
     """Write the report atomically and return its path.
 
-    made: how it was made (versions, seeds, machine, time), shown as it is. claims: rows with id, section, statement,
-    paper, measured, verdict and why. gpus: GPUs of the datacenter, for the watts per GPU allocated. steady: steady
-    states, which get a section of their own.
+    provenance: how it was made (versions, seeds, machine, time), shown as it is. claims: rows with id, section,
+    statement, paper, measured, verdict and why. gpus: GPUs of the datacenter, for the watts per GPU allocated. steady:
+    steady states, which get a section of their own.
     """
     file = Path(path)
-    content = report(results, made, claims, gpus, steady).encode(errors="replace")
+    content = report(results, provenance, claims, gpus, steady).encode(errors="replace")
     make_folder(file.parent)
     write_whole(file, lambda temporary: temporary.write_bytes(content))
     return file
@@ -59,7 +59,7 @@ def write_report(
 
 def report(
     results: Results,
-    made: Mapping[str, Any],
+    provenance: Mapping[str, Any],
     claims: Sequence[Mapping[str, Any]] | None = None,
     gpus: float | None = None,
     steady: Sequence[SteadyRow] = (),
@@ -87,7 +87,7 @@ def report(
             "tables": "\n".join(trace_table(results, trace, place, gpus) for place, trace in enumerate(found)),
             "steady": steady_section(steady, lambda policy: f"p{coloured.index(policy)}"),
             "claims": claims_section(claims) if claims else "",
-            "made": made_section(made),
+            "made": provenance_section(provenance),
         },
     )
 

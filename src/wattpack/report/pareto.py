@@ -13,8 +13,8 @@ from wattpack.report.style import label
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-FAR = 5.0  # points of saving below the worst of the front: what lies lower leaves the picture,
-ASIDE = 0.01  # and what serves so much less than all of it
+FAR = 5.0  # points of saving below the worst of the front: candidates below leave the picture
+ASIDE = 0.01  # GRAR below all of the front: such candidates leave the picture too
 
 
 def pareto_figure(found: Sequence[Measured], front: Sequence[Measured], best: str, title: str) -> Figure:

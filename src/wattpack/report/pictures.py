@@ -13,12 +13,16 @@ from wattpack.report.steady_rows import by_trace
 
 
 def write_page(
-    out: Path, results: Results, made: Mapping[str, Any], steady: Sequence[SteadyRow] = (), gpus: float | None = None
+    out: Path,
+    results: Results,
+    provenance: Mapping[str, Any],
+    steady: Sequence[SteadyRow] = (),
+    gpus: float | None = None,
 ) -> Path:
     """`report.html`; `gpus`: GPUs of the one datacenter that all results are of."""
     from wattpack.report.html import write_report
 
-    return write_report(out / "report.html", results, made, gpus=gpus, steady=steady)
+    return write_report(out / "report.html", results, provenance, gpus=gpus, steady=steady)
 
 
 def write_compare_figures(out: Path, results: Results) -> list[Path]:

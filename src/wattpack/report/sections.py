@@ -83,10 +83,10 @@ def trace_table(results: Results, trace: str, place: int, gpus: float | None) ->
 
 
 def _service_note(results: Results, trace: str) -> str:
-    """What a reader must know where policies do not serve the same."""
+    """A note where policies do not serve the same amount."""
     if serve_alike(results, trace):
         return ""
-    text = "Policies serve different amounts here, and who refuses more draws less: compare GRAR too."
+    text = "Policies serve different amounts here, and a policy that refuses more draws less: compare GRAR too."
     if at_equal_service(results, trace):
         text = (
             "Policies serve different amounts here. Savings are at equal service: each EOPC is taken relative to the "
@@ -180,9 +180,9 @@ def claims_section(claims: Sequence[Mapping[str, Any]]) -> str:
     )
 
 
-def made_section(made: Mapping[str, Any]) -> str:
+def provenance_section(provenance: Mapping[str, Any]) -> str:
     rows = "".join(
-        f"<dt>{html.escape(str(key))}</dt><dd>{html.escape(_plain(value))}</dd>" for key, value in made.items()
+        f"<dt>{html.escape(str(key))}</dt><dd>{html.escape(_plain(value))}</dd>" for key, value in provenance.items()
     )
     return f'<dl class="made">{rows}</dl>'
 

@@ -81,7 +81,7 @@ def _points(datacenter: Datacenter, trace: Workload, loads: Sequence[float] | No
 
 
 def _beside_bends(rows: Mapping[int, list[float]]) -> set[int]:
-    """Where to look next: on both sides of points that do not lie on the line between their neighbours.
+    """The loads to solve next: on both sides of points that are off the line between their neighbours.
 
     Where everything is served, power is convex and service concave in the load: three points on a line prove that the
     bound is straight between them.

@@ -1,4 +1,4 @@
-"""Runs on Dask: a cluster that is there (`dask=tcp://HOST:8786`), or one made on this machine for the command."""
+"""Runs on Dask: an existing cluster (`dask=tcp://HOST:8786`), or one started on this machine for the command."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ class Dask:
     def close(self) -> None:
         try:
             self._client.unregister_worker_plugin(self._name)
-        except Exception:  # the scheduler is gone, or never was told
+        except Exception:  # the scheduler is gone, or the plugin was never registered
             pass
         finally:
             self._client.close(timeout=5)

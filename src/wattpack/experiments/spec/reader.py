@@ -17,9 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from wattpack.datasets import alibaba2023
-from wattpack.datasets.sources import DATACENTERS, load_datacenter, load_trace
 from wattpack.errors import UserError
-from wattpack.experiments.scenario import Inputs
 from wattpack.experiments.spec.axes import (
     DEFAULT_SEEDS,
     MAX_RUNS,
@@ -29,12 +27,10 @@ from wattpack.experiments.spec.axes import (
     Experiment,
     first_seeds,
 )
-from wattpack.experiments.spec.chosen import check_models
 from wattpack.experiments.spec.document import read_document
+from wattpack.experiments.spec.named_inputs import NamedInputs
 from wattpack.experiments.spec.sections import NUMBERS, TABLES, read_batches, read_movings, read_steady
-from wattpack.model.nodes import Datacenter
-from wattpack.model.power import PAPER, PROFILES, PowerProfile
-from wattpack.model.tasks import Workload
+from wattpack.model.power import PAPER
 from wattpack.policies.expression import parse
 
 MAX_VALUES = MAX_SEEDS  # of one axis: a list of seeds is held to what a count may be
@@ -56,14 +52,10 @@ class _Reader:
     """Turns a document into blocks and reads the files they name; collects problems with their place."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder = folder
         self.problems: list[str] = []
+        self.inputs = NamedInputs(folder, self.problem)
         self.listed: set[str] = set()  # lists of known names that a problem has shown already
-        self.datacenters: dict[str, Datacenter] = {}
-        self.traces: dict[str, Workload] = {}
-        self.profiles: dict[str, PowerProfile] = {}
         self.spelled: dict[tuple[str, str], str] = {}  # (place, key) -> the place as the user wrote it
-        self.broken: set[str] = set()  # files that could not be read: reported once
 
     def problem(self, place: str, text: object) -> None:
         what, semicolon, known = str(text).partition("; known")
@@ -90,7 +82,7 @@ class _Reader:
         runs = sum(len(block) for block in blocks)
         if runs > MAX_RUNS:
             self.problem("experiment", f"{runs:,} runs, expected at most {MAX_RUNS:,}")
-        return Experiment(str(name), tuple(blocks), Inputs(self.datacenters, self.traces, self.profiles))
+        return Experiment(str(name), tuple(blocks), self.inputs.loaded())
 
     def table(self, table: dict[str, Any], shared: dict[str, Any], place: str) -> Block:
         table = self.flat(table, place)
@@ -132,16 +124,16 @@ class _Reader:
 
         block = Block(
             tuple(self.policies(table.get("policy", []), at["policy"])),
-            self.names(table.get("trace", "default"), at["trace"], self.trace),
-            self.names(table.get("datacenter", alibaba2023.NAME), at["datacenter"], self.datacenter),
+            self.names(table.get("trace", "default"), at["trace"], self.inputs.trace),
+            self.names(table.get("datacenter", alibaba2023.NAME), at["datacenter"], self.inputs.datacenter),
             self.seeds(table.get("seeds", DEFAULT_SEEDS), at["seeds"]),
-            self.names(table.get("profile", PAPER.name), at["profile"], self.profile),
+            self.names(table.get("profile", PAPER.name), at["profile"], self.inputs.profile),
             self.numbers(table, at, "up_to"),
             read_batches(combine),
             read_steady(combine) if "steady" in table else (),
             read_movings(combine),
         )
-        self.known_models(block, at["profile"])
+        self.inputs.check_models(block, at["profile"])
         for axis, number in NUMBERS.items():
             if axis in table and number.needs and number.needs not in table:
                 self.problem(at[axis], f"without {number.needs}, expected that too")
@@ -219,41 +211,6 @@ class _Reader:
                 continue  # 10**400 is no float
             found.append(number if wanted.kind is int else float(number))
         return tuple(found)
-
-    def datacenter(self, place: str, name: str) -> None:
-        self.read(place, name, DATACENTERS, load_datacenter, self.datacenters)
-        if name in self.datacenters and self.datacenters[name].gpu_milli == 0:
-            self.problem(place, f"{name!r} has no node with a GPU, expected at least one")
-
-    def trace(self, place: str, name: str) -> None:
-        self.read(place, name, alibaba2023.TRACES, load_trace, self.traces)
-        if name in self.traces and len(self.traces[name]) == 0:
-            self.problem(place, f"{name!r} has no tasks, expected at least one")
-
-    def profile(self, place: str, name: str) -> None:
-        if name in PROFILES:
-            self.profiles[name] = PROFILES[name]
-        else:
-            self.problem(place, f"unknown profile {name!r}, expected {', '.join(PROFILES)}")
-
-    def read(self, place: str, name: str, built_in: Sequence[str], load: Any, loaded: dict[str, Any]) -> None:
-        """Files are beside the experiment, wherever the command is given."""
-        if name in loaded or name in self.broken:
-            return
-        try:
-            loaded[name] = load(name if name in built_in or name == "" else str(self.folder / name))
-        except UserError as fault:
-            self.broken.add(name)
-            self.problem(place, fault)
-
-    def known_models(self, block: Block, place: str) -> None:
-        """Every power profile must know every model of every datacenter."""
-        pairs = product(block.profiles, block.datacenters)
-        for profile, datacenter in ((p, d) for p, d in pairs if p in self.profiles and d in self.datacenters):
-            try:
-                check_models(self.datacenters[datacenter], self.profiles[profile])
-            except UserError as fault:
-                self.problem(place, f"{profile!r} for {datacenter!r}: {fault}")
 
 
 def _short(text: str) -> str:

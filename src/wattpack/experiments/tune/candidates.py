@@ -41,5 +41,5 @@ def _has(policy: Policy, knob: float) -> bool:
 
 
 def _mixes(policy: Policy) -> bool:
-    """Whether a weight beside other policies means anything: not for scores in watts, nor for a draw."""
+    """Whether the policy can be mixed: scores in watts and random draws cannot be weighted against others."""
     return policy.terms == 1 and policy.normalise != Normalise.DRAW

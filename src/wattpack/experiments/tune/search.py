@@ -1,4 +1,4 @@
-"""The search: all candidates on few seeds, then twice as many seeds for half of them, and so on; fresh seeds at last.
+"""The search: all candidates on a few seeds, the better half on twice as many, and so on; the finalists on fresh seeds.
 
 All policies of a seed see the same tasks and nodes, so savings are compared seed by seed. Runs are those of every other
 experiment, kept in the results folder: the same command goes on from them.
@@ -54,7 +54,7 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Tuned:
-    """Every candidate on the seeds it got, the front among those that got all, and the advice."""
+    """Every candidate with the seeds it ran on, the front of those that ran on all, and the advice."""
 
     found: tuple[Measured, ...]
     dropped_after: dict[str, int]  # seeds after which a candidate was left out
@@ -90,7 +90,7 @@ def tune(
             field = kept
     finalists = [found[policy] for policy in field]
     on_front, order = front(finalists), choose(finalists, wanted.grar_loss)
-    # The best of many looks better than it is on the seeds that chose it: what is told comes from others.
+    # The best of many looks too good on the seeds that chose it: the numbers reported come from fresh seeds.
     again = list(dict.fromkeys([BASELINE, *order[:2], *(one.policy for one in on_front)]))
     fresh = runs.measure(again, _seeds(wanted.seeds, wanted.seeds), f"{len(again)} finalists, fresh seeds")
     checked = {one.policy: one for one in fresh}

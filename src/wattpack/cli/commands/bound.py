@@ -5,51 +5,26 @@ from __future__ import annotations
 import csv
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, fields
 from pathlib import Path
-from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
+from wattpack.cli.options import profile_option
 from wattpack.cli.outputs import check_files, words_beside
 from wattpack.datasets import alibaba2023
-from wattpack.datasets.inflation import UP_TO, node_order, seeded
+from wattpack.datasets.inflation import UP_TO
 from wattpack.datasets.sources import load_datacenter, load_trace
 from wattpack.errors import UserError
-from wattpack.experiments.bound.curves import arrived_by, baseline_in, expected_counts
-from wattpack.experiments.curves import CPU_ONLY, LOADS, Curves
+from wattpack.experiments.bound.curves import baseline_in
+from wattpack.experiments.bound.rows import BoundRow, bound_row
 from wattpack.experiments.needs import need_gpus, need_tasks
 from wattpack.experiments.spec.axes import FIRST_SEED, MAX_SEED
 from wattpack.files import write_whole
 from wattpack.jit import say_if_compiling
-from wattpack.model.nodes import Datacenter
-from wattpack.model.power import PAPER, PROFILES, PowerProfile
-from wattpack.model.target import Target
-from wattpack.model.tasks import Workload
-from wattpack.optimise.bound.lp import Bound, ConfigurationLp
-from wattpack.optimise.bound.offline import Search
+from wattpack.model.power import PAPER
+from wattpack.optimise.bound.lp import ConfigurationLp
 
 DEFAULT_LOADS = "0.2,0.5,0.8,0.9,0.95,1.0"
-LARGE_W = 50_000  # idle power from which a datacenter is told in MW
-
-
-@dataclass(frozen=True)
-class Row:
-    """One load of one trace; `None` what was not asked for, NaN a saving at a load that FGD's runs did not reach."""
-
-    trace: str
-    load: float
-    gpu_requested: float
-    gpu_served_most: float
-    grar_most: float
-    cpu_only_vcpu_requested: float
-    cpu_only_vcpu_served_most: float
-    power_least_w: float
-    saving_most: float | None = None
-    offline_gpu_served: float | None = None
-    offline_power_w: float | None = None
-    offline_bound_w: float | None = None  # least power at the service of the offline placement
+LARGE_W = 50_000  # idle power from which power is shown in MW
 
 
 def bound_command(
@@ -81,9 +56,9 @@ def bound_command(
     profile
         Power profile: paper, linear, concave, measured.
     against
-        Results folder of `wattpack compare`: tell the largest saving against FGD there, at the service of FGD.
+        Results folder of `wattpack compare`: show the largest saving against FGD there, at the service of FGD.
     offline
-        Search so many seconds a load, knowing all arrivals, for a placement near the bound (seed 42 if none is given).
+        Seconds to search at each load, knowing all arrivals, for a placement near the bound (with seed 42 by default).
     out
         Write the table to this CSV file.
     """
@@ -94,10 +69,9 @@ def bound_command(
         raise UserError(f"--seed {seed}, expected 0 to {MAX_SEED}")
     if offline is not None and not 0 < offline <= 86_400:
         raise UserError(f"--offline {offline:g}, expected seconds: more than 0, at most 86400")
-    if profile not in PROFILES:
-        raise UserError(f"--profile {profile!r}, expected one of {', '.join(PROFILES)}")
+    watts = profile_option(profile)
     seed = FIRST_SEED if seed is None and offline is not None else seed
-    nodes, watts = load_datacenter(datacenter), PROFILES[profile]
+    nodes = load_datacenter(datacenter)
     traces = {name: load_trace(name) for name in dict.fromkeys(trace or ["default"])}
     need_gpus(datacenter, nodes)
     for name, tasks in traces.items():
@@ -109,7 +83,7 @@ def bound_command(
         name: baseline_in(against, nodes, tasks, watts, seed) if against is not None else None
         for name, tasks in traces.items()
     }
-    rows: list[Row] = []
+    rows: list[BoundRow] = []
     lines: list[str] = []
 
     def tell(line: str) -> None:
@@ -123,67 +97,13 @@ def bound_command(
         lp = ConfigurationLp(nodes, tasks.classes, watts)
         unit = ("MW", 1e6) if lp.idle_w > LARGE_W else ("kW", 1e3)
         for place, load in enumerate(at):
-            rows.append(_row(name, load, lp, nodes, tasks, seed, watts, baselines[name], offline))
+            rows.append(bound_row(name, load, lp, nodes, tasks, seed, watts, baselines[name], offline))
             tell(_line(rows[-1], place == 0, *unit))
     tell(explanation(rows))
     if out is not None:
         write_rows(out, rows)
         with words_beside(out):
             print("\n".join(lines))
-
-
-def _saving_most(lp: ConfigurationLp, counts: NDArray[Any], bound: Bound, baseline: Curves, load: float) -> float:
-    """Against the baseline's power, at the baseline's service: who refuses more draws less, and saves nothing by it."""
-
-    def read(column: str) -> float:
-        return float(np.interp(load, LOADS, baseline.mean(column)))
-
-    gpus, vcpu = min(read("grar") * bound.gpu_requested, bound.gpu_served), bound.cpu_only_served
-    if read("failed") > 0 and CPU_ONLY in baseline.values:
-        vcpu = min(vcpu, read(CPU_ONLY))
-    if np.isnan(gpus):
-        return math.nan
-    serves_all = gpus >= bound.gpu_served * (1 - 1e-6) and vcpu >= bound.cpu_only_served
-    least_w = bound.power_w if serves_all else lp.least_power(counts, gpus, vcpu).power_w
-    return 1 - least_w / read("eopc_w")
-
-
-def _row(
-    name: str,
-    load: float,
-    lp: ConfigurationLp,
-    nodes: Datacenter,
-    trace: Workload,
-    seed: int | None,
-    profile: PowerProfile,
-    baseline: Curves | None,
-    offline_s: float | None,
-) -> Row:
-    arrived = None if seed is None else arrived_by(trace, nodes.gpu_milli, load, seed)
-    counts = expected_counts(trace, nodes.gpu_milli, load) if arrived is None else arrived.counts()
-    bound = lp.solve(counts)
-    saving = None if baseline is None else _saving_most(lp, counts, bound, baseline, load)
-    found: dict[str, float | None] = {"saving_most": saving}
-    if offline_s is not None and arrived is not None and seed is not None:
-        shuffled = nodes.ordered(node_order(nodes, seeded(seed).node_order))
-        best = Search(shuffled, arrived, profile).best(bound, Target.of(trace), offline_s)[-1]
-        same = lp.least_power(counts, best.gpu_served, best.cpu_only_served)
-        found |= {
-            "offline_gpu_served": best.gpu_served,
-            "offline_power_w": best.power_w,
-            "offline_bound_w": same.power_w,
-        }
-    return Row(
-        name,
-        load,
-        bound.gpu_requested,
-        bound.gpu_served,
-        bound.grar,
-        bound.cpu_only_requested,
-        bound.cpu_only_served,
-        bound.power_w,
-        **found,
-    )
 
 
 def _loads(text: str) -> list[float]:
@@ -196,7 +116,7 @@ def _loads(text: str) -> list[float]:
     return found
 
 
-def _line(row: Row, with_titles: bool, unit: str, unit_w: float) -> str:
+def _line(row: BoundRow, with_titles: bool, unit: str, unit_w: float) -> str:
     """A line of the table, below the titles if it is the first."""
     cells = [
         ("load", f"{row.load:g}"),
@@ -218,7 +138,7 @@ def _line(row: Row, with_titles: bool, unit: str, unit_w: float) -> str:
     return f"{titles}\n{line}" if with_titles else line
 
 
-def explanation(rows: Sequence[Row]) -> str:
+def explanation(rows: Sequence[BoundRow]) -> str:
     """What the numbers mean, for a reader who sees them for the first time."""
     texts = [
         "No placement of these tasks, not even one that knows them all beforehand, serves more GPU than `served at",
@@ -244,12 +164,12 @@ def explanation(rows: Sequence[Row]) -> str:
     return "\n" + "\n".join(texts)
 
 
-def write_rows(path: Path, rows: Sequence[Row]) -> None:
+def write_rows(path: Path, rows: Sequence[BoundRow]) -> None:
     """The table as CSV; cells of what was not asked for are empty."""
 
     def write(temporary: Path) -> None:
         with temporary.open("w", newline="", encoding="utf-8") as file:
-            writer = csv.DictWriter(file, [field.name for field in fields(Row)], lineterminator="\n")
+            writer = csv.DictWriter(file, [field.name for field in fields(BoundRow)], lineterminator="\n")
             writer.writeheader()
             for row in rows:
                 writer.writerow({name: _cell(value) for name, value in asdict(row).items()})

@@ -6,10 +6,11 @@ import re
 from pathlib import Path
 from urllib.parse import quote
 
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from wattpack.cli.consoles import wide_console
+from wattpack.cli.options import check_seed
 from wattpack.cli.plugins import faults_of, load_plugins
 from wattpack.datasets.csv_files import read_datacenter, read_workload
 from wattpack.datasets.inflation import seeded
@@ -75,8 +76,7 @@ def explain_command(
     mix = parse(policy)
     if top < 0:
         raise UserError(f"--top {top}, expected 0 (all) or more")
-    if seed < 0:
-        raise UserError(f"--seed {seed}, expected 0 or more")
+    check_seed(seed)
     datacenter = read_datacenter(nodes)
     workload = read_workload(tasks)
     trace = workload if target is None else load_trace(target)
@@ -117,9 +117,7 @@ def task_index(workload: Workload, name: str, file: Path) -> int:
 
 
 def print_explanation(explanation: Explanation, task: TaskClass, name: str, index: int, top: int) -> None:
-    console = Console()
-    if not console.is_terminal:
-        console = Console(width=200)
+    console = wide_console(200)
     console.print(Text(f"task {name} ({task.text}), after {index} earlier tasks, policy {explanation.mix.expression}"))
     fitting = [int(n) for n in explanation.order if explanation.verdict[n] == 0]
     refused = [int(n) for n in explanation.order if explanation.verdict[n] != 0]
@@ -134,8 +132,8 @@ def print_explanation(explanation: Explanation, task: TaskClass, name: str, inde
     if refused:
         console.print(refusal_table(explanation, hidden))
         counts = {reason: int((explanation.verdict == code).sum()) for code, reason in enumerate(VERDICT_WORDS) if code}
-        told = "; ".join(f"{reason}: {count}" for reason, count in counts.items() if count)
-        console.print(Text(f"{len(refused)} nodes do not fit, {len(hidden)} shown ({told})"))
+        reasons = "; ".join(f"{reason}: {count}" for reason, count in counts.items() if count)
+        console.print(Text(f"{len(refused)} nodes do not fit, {len(hidden)} shown ({reasons})"))
     if explanation.node < 0:
         console.print(Text("decision: the task fits nowhere and fails"))
     else:
@@ -168,12 +166,12 @@ def term_table(explanation: Explanation, c: int, nodes: list[int]) -> Table:
     """Term times price of component `c`; terms that are 0 on all nodes shown are left out."""
     at = sum(component.policy.terms for component in explanation.mix.components[:c])
     names = explanation.mix.components[c].policy.term_names
-    told = [t for t in range(len(names)) if (explanation.priced[at + t, nodes] != 0).any()]
+    shown = [t for t in range(len(names)) if (explanation.priced[at + t, nodes] != 0).any()]
     table = Table(show_edge=False)
-    for name in ("node", *(names[t] for t in told), "sum"):
+    for name in ("node", *(names[t] for t in shown), "sum"):
         table.add_column(name, justify="left" if name == "node" else "right")
     for n in nodes:
-        cells = [f"{explanation.priced[at + t, n] + 0.0:.2f}" for t in told]  # -0.0 + 0.0 is 0.0
+        cells = [f"{explanation.priced[at + t, n] + 0.0:.2f}" for t in shown]  # -0.0 + 0.0 is 0.0
         name = explanation.datacenter.names[n]
         table.add_row(Text(f"{name} <-" if n == explanation.node else name), *cells, f"{explanation.raw[c, n]:.2f}")
     return table

@@ -7,17 +7,22 @@ from pathlib import Path
 
 import numpy as np
 
+from wattpack.cli.csv_output import write_csv
+from wattpack.cli.not_understood import refuse_not_understood
+from wattpack.cli.options import profile_option
 from wattpack.cli.outputs import check_files, words_beside
-from wattpack.cli.placements import engine_with, print_side_by_side, read_placements, refuse_not_understood
-from wattpack.cli.replay import DECISIONS, write_csv
+from wattpack.cli.side_by_side import print_side_by_side
 from wattpack.datasets.csv_files import read_datacenter, read_workload
+from wattpack.datasets.placements import COLUMNS as DECISIONS
+from wattpack.datasets.placements import read_placements
 from wattpack.datasets.sources import load_trace
 from wattpack.engine.runs.record import gpu_index_text
 from wattpack.errors import UserError
 from wattpack.experiments.bound.curves import bound_is_quick
+from wattpack.experiments.placed import engine_with
 from wattpack.jit import say_if_compiling
 from wattpack.model.nodes import Datacenter
-from wattpack.model.power import PAPER, PROFILES
+from wattpack.model.power import PAPER
 from wattpack.model.target import Target
 from wattpack.model.tasks import Workload
 from wattpack.optimise.bound.lp import ConfigurationLp
@@ -57,13 +62,13 @@ def defrag_command(
     placements
         CSV file of where the tasks are: task,node,gpu_index, as `wattpack import` and `replay --decisions` write it.
     target
-        Trace (file or built-in name) of what will be asked for next; default: the tasks file itself.
+        Trace (file or built-in name) of the tasks to expect; default: the tasks file itself.
     moves
-        List at most so many.
+        Moves to list, at most.
     gpu_worth
         Watts that a free GPU is worth which the target workload can use and could not before; 0: only watts count.
     least
-        List no chain that brings less than so many watts (with priced GPUs) a move.
+        Watts (with priced GPUs) that a chain must save per move to be listed.
     profile
         Power profile: paper, linear, concave, measured.
     out
@@ -71,8 +76,7 @@ def defrag_command(
     placements_out
         Write where the tasks are afterwards here, in the format of --placements.
     """
-    if profile not in PROFILES:
-        raise UserError(f"--profile {profile!r}, expected one of {', '.join(PROFILES)}")
+    watts = profile_option(profile)
     if moves < 1:
         raise UserError(f"--moves {moves}, expected 1 or more")
     if not 0 <= gpu_worth < 1e6:
@@ -80,7 +84,6 @@ def defrag_command(
     if not 0 < least < 1e6:
         raise UserError(f"--least {least:g}, expected watts above 0: a move that brings nothing is never worth it")
     refuse_not_understood(placements, nodes, tasks)
-    watts = PROFILES[profile]
     datacenter, workload = read_datacenter(nodes, watts), read_workload(tasks)
     aim = Target.of(workload if target is None else load_trace(target))
     placed = read_placements(placements, datacenter, workload)
@@ -131,15 +134,14 @@ def move_rows(found: Sequence[Move], datacenter: Datacenter, workload: Workload)
 
 def print_moves(found: Sequence[Move], datacenter: Datacenter, workload: Workload) -> None:
     """The first moves as a table, a line between chains of several."""
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
+    from wattpack.cli.consoles import wide_console
+
     if not found:
         return
-    console = Console()
-    if not console.is_terminal:
-        console = Console(width=160)
+    console = wide_console(160)
     table = Table(show_edge=False)
     for column in ("move", "chain", "task", "from", "to"):
         table.add_column(column, justify="right" if column in ("move", "chain") else "left")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -12,7 +11,8 @@ from cyclopts import Parameter
 from wattpack.cli.outputs import EXPERIMENT, check_folder
 from wattpack.cli.plugins import load_plugins
 from wattpack.cli.progress import progress_bar
-from wattpack.cli.provenance import made_with, never_fit, raise_if_failed
+from wattpack.cli.provenance import provenance_of, raise_if_failed
+from wattpack.cli.show_results import print_curves, print_paths, print_steady_states
 from wattpack.cli.streams import note
 from wattpack.comparison import Comparison, compare
 from wattpack.datasets import alibaba2023
@@ -24,9 +24,9 @@ from wattpack.experiments.lineup import DEFAULT_POLICIES
 from wattpack.experiments.needs import need_tasks
 from wattpack.experiments.options import Moving, new_moving, parse_loads
 from wattpack.experiments.spec.axes import DEFAULT_SEEDS
-from wattpack.experiments.steady_table import SteadyRow
 from wattpack.experiments.summary import write_summary
 from wattpack.jit import say_if_compiling
+from wattpack.report.provenance import never_fit
 
 
 def compare_command(
@@ -64,22 +64,22 @@ def compare_command(
     seeds
         Runs of each policy, each with its own workload and node order.
     steady
-        Offered loads like 0.5,0.8,0.9: compare also with departures, tasks coming and going at these loads.
+        Offered loads like 0.5,0.8,0.9 (at most 1,000): compare also in a steady state, where tasks arrive and leave.
     defrag_every
-        With --steady: run each policy also with tasks moved after every so many arrivals, as `wattpack defrag` would.
+        With --steady: arrivals after which tasks are moved, as `wattpack defrag` would; each policy also runs without.
     defrag_moves
-        At most so many moves each time.
+        Moves each time, at most.
     defrag_pause_seconds
-        A moved task is paused for so long and leaves so much later; a task runs for an hour in the mean.
+        Seconds that a moved task is paused, and leaves later; a task runs for an hour on average.
     bound
         The bound too: the least power that any policy could reach at the most service (5 to 11 s for a built-in trace).
         Skipped for traces with many classes; --bound forces it, --no-bound skips it always.
     batch
-        Run each policy also with windows: so many tasks are held and placed together.
+        Run each policy also with windows: this number of tasks is held and placed together.
     batch_seconds
-        With --steady: a window also closes when its first task has waited so long.
+        With --steady: seconds that the first task of a window waits at most.
     batch_milp_seconds
-        Place each window by a small MILP too, which may take at most so long; kept where it is better. 60 is plenty.
+        Seconds that a small MILP may take to place each window; its placement is used where it is better. 60 is plenty.
     out
         Folder for summary.csv, report.html, figures and the finished runs.
     on
@@ -91,7 +91,7 @@ def compare_command(
     no_check
         Run plugins without checking their policies first (about a second each).
     """
-    load_plugins(plugin or [], not no_check)
+    plugins = load_plugins(plugin or [], not no_check)
     loads = parse_loads(steady) if steady is not None else ()
     moving = parse_moving(defrag_every, defrag_moves, defrag_pause_seconds, bool(loads))
     new_batch(batch, batch_seconds, batch_milp_seconds)
@@ -111,7 +111,7 @@ def compare_command(
             report,
             workers,
             on,
-            plugin or [],
+            plugins,
             batch,
             batch_milp_seconds,
             steady=loads,
@@ -124,9 +124,9 @@ def compare_command(
     figures = write_pictures(comparison, out, gpus) if comparison.results else []
     # All is written: a reader of standard output that goes away (`| head -1`) costs nothing.
     if comparison.results:
-        show(comparison, out, gpus, figures)
-    if comparison.steady:
-        show_steady(comparison.steady, out)
+        print_curves(comparison.results, gpus)
+        print_paths(summary=out / "summary.csv", report=out / "report.html", figure=figures)
+    print_steady_states(comparison.steady, out)
     for name, texts in comparison.unplaceable.items():
         note(f"{name}: {never_fit(texts)}")
     raise_if_failed(comparison.outcome)
@@ -159,26 +159,6 @@ def write_pictures(comparison: Comparison, out: Path, gpus: float) -> list[Path]
 
     results, steady = comparison.results, comparison.steady
     figures = [*write_compare_figures(out, results), *write_steady_figures(out, steady)]
-    made = made_with("wattpack compare", comparison.outcome, results, comparison.on)
-    write_page(out, results, made, steady, gpus)
+    provenance = provenance_of("wattpack compare", comparison.outcome, results, comparison.on)
+    write_page(out, results, provenance, steady, gpus)
     return figures
-
-
-def show(comparison: Comparison, out: Path, gpus: float, figures: list[Path]) -> None:
-    """Print the table, and where everything is."""
-    from rich.console import Console
-
-    from wattpack.report.terminal import print_comparison
-
-    print_comparison(comparison.results, Console(), gpus)
-    print(f"summary  {out / 'summary.csv'}\nreport   {out / 'report.html'}")
-    for path in figures:
-        print(f"figure   {path}")
-
-
-def show_steady(rows: Sequence[SteadyRow], out: Path) -> None:
-    """Print the tables of steady states, and where they are."""
-    from wattpack.report.steady_terminal import print_steady
-
-    print_steady(rows)
-    print(f"steady   {out / 'steady.csv'}")

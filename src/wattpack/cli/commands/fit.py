@@ -9,8 +9,8 @@ from typing import Annotated, Any
 import msgspec
 from cyclopts import Parameter
 
+from wattpack.cli.ask_cluster import ask_cluster
 from wattpack.cli.ask_service import ask, print_decision
-from wattpack.cli.import_ import ask_cluster
 from wattpack.datasets.input_files import read_bytes_up_to
 from wattpack.errors import UserError
 from wattpack.jit import say_if_compiling

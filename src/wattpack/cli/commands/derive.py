@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from wattpack.cli.csv_output import write_csv
+from wattpack.cli.options import check_seed
 from wattpack.cli.outputs import check_files, words_beside
-from wattpack.cli.replay import write_csv
 from wattpack.datasets import alibaba2023
 from wattpack.datasets.derive import Profile, constrained_gpu, multi_gpu, profile, sharing_gpu
 from wattpack.datasets.inflation import seeded
@@ -48,8 +49,7 @@ def derive_command(
     seed
         Of the draws.
     """
-    if seed < 0:
-        raise UserError(f"--seed {seed}, expected 0 or more")
+    check_seed(seed)
     rng = seeded(seed).workload
     start = load_trace(trace)
     if len(start) == 0:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
+from wattpack.cli.csv_output import write_csv
+from wattpack.cli.options import profile_option
 from wattpack.cli.outputs import EXPERIMENT, check_folder
 from wattpack.cli.plugins import load_plugins
 from wattpack.cli.progress import progress_bar
-from wattpack.cli.provenance import told
-from wattpack.cli.replay import write_csv
 from wattpack.datasets import alibaba2023
 from wattpack.datasets.inflation import UP_TO
 from wattpack.errors import UserError
@@ -18,8 +18,9 @@ from wattpack.experiments.options import parse_loads
 from wattpack.experiments.tune.measured import Measured
 from wattpack.experiments.tune.search import GRAR_LOSS, LOADS_OF_INTEREST, Tuned, Wanted, tune
 from wattpack.jit import say_if_compiling
-from wattpack.model.power import PAPER, PROFILES
+from wattpack.model.power import PAPER
 from wattpack.policies.expression import parse
+from wattpack.report.provenance import outcome_text
 
 HEADER = (
     *("policy", "seeds", "saving", "saving_error", "grar", "grar_error", "front", "recommended", "dropped_after"),
@@ -77,9 +78,8 @@ def tune_command(
     no_check
         Run plugins without checking their policies first (about a second each).
     """
-    load_plugins(plugin or [], not no_check)
-    if profile not in PROFILES:
-        raise UserError(f"--profile {profile!r}, expected one of {', '.join(PROFILES)}")
+    plugins = load_plugins(plugin or [], not no_check)
+    profile_option(profile)
     if not 0 <= grar_loss <= 1:
         raise UserError(f"--grar-loss {grar_loss:g}, expected 0 to 1")
     wanted = Wanted(
@@ -94,7 +94,7 @@ def tune_command(
     candidates = [parse(text).expression for text in policy] if policy else None
     check_folder(out, (*EXPERIMENT, "pareto.csv"), (datacenter, trace, *(plugin or [])))
     say_if_compiling()
-    tuned = tune(wanted, out, progress_bar, candidates, on, workers, plugin or [])
+    tuned = tune(wanted, out, progress_bar, candidates, on, workers, plugins)
     write_pareto(out / "pareto.csv", tuned)
     show(tuned, wanted, out, write_figure(tuned, wanted, out))
 
@@ -168,7 +168,7 @@ def show(tuned: Tuned, wanted: Wanted, out: Path, figures: list[Path]) -> None:
     print()
     for line in advice_lines(tuned, wanted):
         print(line)
-    print(f"runs     {told(tuned.outcome)}")
+    print(f"runs     {outcome_text(tuned.outcome)}")
     print(f"pareto   {out / 'pareto.csv'}")
     for path in figures:
         print(f"figure   {path}")

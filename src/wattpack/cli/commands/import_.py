@@ -7,18 +7,19 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+from wattpack.cli.ask_cluster import ask_cluster
+from wattpack.cli.csv_output import write_csv
+from wattpack.cli.not_understood import NOT_UNDERSTOOD
 from wattpack.cli.outputs import check_folder
-from wattpack.cli.placements import NOT_UNDERSTOOD
-from wattpack.cli.replay import DECISIONS, write_csv
 from wattpack.cli.streams import note
+from wattpack.datasets.placements import COLUMNS as DECISIONS
 from wattpack.engine.runs.record import gpu_index_text
-from wattpack.errors import RunError, UserError
+from wattpack.errors import UserError
 from wattpack.files import make_folder
 from wattpack.kube.config import read_config
 from wattpack.kube.dialects import find_dialect
 from wattpack.kube.import_files import read_cluster_files
 from wattpack.kube.not_understood import NotUnderstood, refusal
-from wattpack.kube.objects import Node, Pod
 from wattpack.kube.snapshot import Snapshot, Task, hidden_names, take_snapshot
 
 NODES = ("sn", "cpu_milli", "memory_mib", "gpu", "model", "cpu_model")
@@ -27,7 +28,7 @@ TASKS = (
     *("creation_time", "deletion_time"),
 )
 WRITTEN = ("nodes.csv", "tasks.csv", "placements.csv")
-TOLD_REASONS, TOLD_NAMES = 10, 3
+MOST_REASONS, MOST_NAMES = 10, 3
 
 Rename = Callable[[str, str], str]
 
@@ -75,22 +76,6 @@ def import_command(
     rename = hidden_names() if anonymise else plain_name
     write_snapshot(snapshot, make_folder(out), rename)
     print_snapshot(snapshot, out, rename)
-
-
-async def ask_cluster(kubeconfig: Path | None) -> tuple[list[Node], list[Pod]]:
-    """All nodes and pods of a live cluster. Needs the right to list both."""
-    try:
-        from wattpack.kube.client import ApiError, Client
-        from wattpack.kube.kubeconfig import find_access
-    except ImportError as fault:
-        raise UserError(f"{fault.name} is not installed, expected wattpack[serve]; or give --file") from None
-    try:
-        async with Client(find_access(kubeconfig)) as client:
-            nodes, _ = await client.list_nodes()
-            pods, _ = await client.list_pods()
-    except ApiError as fault:
-        raise RunError(f"the cluster cannot be asked: {fault}") from None
-    return nodes, pods
 
 
 def plain_name(kind: str, name: str) -> str:
@@ -154,11 +139,11 @@ def print_snapshot(snapshot: Snapshot, folder: Path, rename: Rename) -> None:
 def print_left_out(snapshot: Snapshot, rename: Rename) -> None:
     """What could not be read, by reason, the most frequent first, with the first few names."""
     reasons = sorted(snapshot.left_out.items(), key=lambda pair: -len(pair[1]))
-    for reason, what in reasons[:TOLD_REASONS]:
+    for reason, what in reasons[:MOST_REASONS]:
         kind = what[0].split(" ")[0]
-        names = [rename("node" if kind == "node" else "task", name.split(" ", 1)[1]) for name in what[:TOLD_NAMES]]
+        names = [rename("node" if kind == "node" else "task", name.split(" ", 1)[1]) for name in what[:MOST_NAMES]]
         more = f" and {len(what) - len(names)} more" if len(what) > len(names) else ""
         print(f"left out {len(what)} {kind}{'s' if len(what) > 1 else ''}: {reason} ({', '.join(names)}{more})")
-    if len(reasons) > TOLD_REASONS:
-        rest = sum(len(what) for _, what in reasons[TOLD_REASONS:])
-        print(f"left out {rest} more for {len(reasons) - TOLD_REASONS} other reasons")
+    if len(reasons) > MOST_REASONS:
+        rest = sum(len(what) for _, what in reasons[MOST_REASONS:])
+        print(f"left out {rest} more for {len(reasons) - MOST_REASONS} other reasons")

@@ -9,13 +9,15 @@ from pathlib import Path
 from wattpack.cli.outputs import EXPERIMENT, check_folder
 from wattpack.cli.plugins import load_plugins
 from wattpack.cli.progress import progress_bar
-from wattpack.cli.provenance import made_with, raise_if_failed, told
+from wattpack.cli.provenance import provenance_of, raise_if_failed
+from wattpack.cli.show_results import print_curves, print_paths, print_steady_states
 from wattpack.experiments.curves import Results
 from wattpack.experiments.lineup import BASELINE
 from wattpack.experiments.runner import Outcome, run_experiment, summarise
 from wattpack.experiments.spec import load_experiment
 from wattpack.experiments.steady_table import SteadyRow, steady_rows
 from wattpack.jit import say_if_compiling
+from wattpack.report.provenance import outcome_text
 
 SHOWN_UP_TO = 5000  # runs; a larger sweep is for DuckDB: a table and a page of it would not be read
 
@@ -49,61 +51,39 @@ def run_command(
     no_check
         Run plugins without checking their policies first (about a second each).
     """
-    plugins = plugin or []
-    load_plugins(plugins, not no_check)
+    plugins = load_plugins(plugin or [], not no_check)
     loaded = load_experiment(experiment)
-    check_folder(out, EXPERIMENT, (experiment, *plugins))
+    check_folder(out, EXPERIMENT, (experiment, *(plugin or [])))
     say_if_compiling()
     with progress_bar(loaded.name) as report:
         folder, scenarios, outcome = run_experiment(loaded, out, report, on, workers, plugins)
     summary = summarise(folder, scenarios)
     rows = steady_rows(folder.read_steady(scenarios))
-    print(told(outcome), file=sys.stderr)
+    print(outcome_text(outcome), file=sys.stderr)
     shown = against_baseline(folder.read(scenarios)) if len(scenarios) <= SHOWN_UP_TO else {}
-    page = write_report_of(shown, outcome, out, on, rows) if shown else None
-    figures = write_figures_of(rows, out)
+    page, figures = write_pictures(shown, rows, outcome, out, on)
     # All is written: a reader of standard output that goes away (`| head -1`) costs nothing.
     if page is not None:
-        show(shown, page)
-    print(f"summary  {summary}")
-    if rows:
-        show_steady(rows, out, figures)
+        print_curves(shown)
+        print_paths(report=page)
+    print_paths(summary=summary, figure=figures)
+    print_steady_states(rows, out)
     raise_if_failed(outcome)
 
 
 def against_baseline(results: Results) -> Results:
-    """Those of the traces on which the baseline was run: savings are told against it."""
+    """The results of traces on which the baseline was run: savings are against it."""
     against = {trace for trace, policy in results if policy == BASELINE}
     return {key: curves for key, curves in results.items() if key[0] in against}
 
 
-def write_report_of(shown: Results, outcome: Outcome, out: Path, on: str, steady: Sequence[SteadyRow]) -> Path:
-    from wattpack.report.pictures import write_page
+def write_pictures(
+    shown: Results, rows: Sequence[SteadyRow], outcome: Outcome, out: Path, on: str
+) -> tuple[Path | None, list[Path]]:
+    """`report.html`, where a baseline was run, and the figures of the steady states."""
+    from wattpack.report.pictures import write_page, write_steady_figures
 
-    return write_page(out, shown, made_with("wattpack run", outcome, shown, on), steady)
-
-
-def write_figures_of(steady: Sequence[SteadyRow], out: Path) -> list[Path]:
-    from wattpack.report.pictures import write_steady_figures
-
-    return write_steady_figures(out, steady)
-
-
-def show(shown: Results, page: Path) -> None:
-    """The table, and where the report is."""
-    from rich.console import Console
-
-    from wattpack.report.terminal import print_comparison
-
-    print_comparison(shown, Console())
-    print(f"report   {page}")
-
-
-def show_steady(rows: Sequence[SteadyRow], out: Path, figures: Sequence[Path]) -> None:
-    """Print the tables of steady states, and where they are."""
-    from wattpack.report.steady_terminal import print_steady
-
-    print_steady(rows)
-    for path in figures:
-        print(f"figure   {path}")
-    print(f"steady   {out / 'steady.csv'}")
+    figures = write_steady_figures(out, rows)
+    if not shown:
+        return None, figures
+    return write_page(out, shown, provenance_of("wattpack run", outcome, shown, on), rows), figures

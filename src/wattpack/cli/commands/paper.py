@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from rich import box
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from wattpack.cli.consoles import wide_console
 from wattpack.cli.outputs import EXPERIMENT, check_folder
 from wattpack.cli.progress import progress_bar
-from wattpack.cli.provenance import made_with, raise_if_failed, told
+from wattpack.cli.provenance import provenance_of, raise_if_failed
 from wattpack.datasets import alibaba2023
 from wattpack.errors import RunError
 from wattpack.experiments.bound.curves import with_bound
@@ -36,6 +36,7 @@ from wattpack.paper.published import (
 )
 from wattpack.paper.tables import write_tables
 from wattpack.policies.expression import parse
+from wattpack.report.provenance import outcome_text
 
 STYLES = {"holds": "green", "holds within tolerance": "cyan", "differs": "bold red"}
 
@@ -80,7 +81,7 @@ def paper_command(
     say_if_compiling()
     with progress_bar("the paper") as report:
         folder, scenarios, outcome = run_experiment(experiment, out, report, on, workers)
-    print(told(outcome), file=sys.stderr)
+    print(outcome_text(outcome), file=sys.stderr)
     results = folder.read(scenarios)
     theirs_alone = {parse(text).expression for block in load_paper().blocks for text in block.policies}
     claims = check_claims({key: curves for key, curves in results.items() if key[1] in theirs_alone})
@@ -96,7 +97,7 @@ def paper_command(
         write_published(out / "published.csv", differences)
     if results:
         extra = [key for key in dict.fromkeys(policy for _, policy in results) if key not in theirs_alone]
-        write_pictures(out, results, claims, how_it_was_made(outcome, results, on, differences), extra)
+        write_pictures(out, results, claims, paper_provenance(outcome, results, on, differences), extra)
     show(claims, differences, out)
     raise_if_failed(outcome)
     raise_if_wrong(claims)
@@ -111,7 +112,7 @@ def with_policies(experiment: Experiment, policies: Sequence[str]) -> Experiment
 
 
 def write_pictures(
-    out: Path, results: Results, claims: Sequence[Claim], made: dict[str, Any], extra: Sequence[str]
+    out: Path, results: Results, claims: Sequence[Claim], provenance: dict[str, Any], extra: Sequence[str]
 ) -> None:
     """`figures/fig1` to `fig10`, with the `extra` policies, and `report.html`."""
     from wattpack.report.figures import paper_figures, save  # matplotlib: half a second
@@ -120,20 +121,18 @@ def write_pictures(
     for name, figure in paper_figures(results, extra).items():
         save(figure, out / "figures", name)
     gpus = float(alibaba2023.datacenter().gpus.sum())
-    write_report(out / "report.html", results, made, [claim.row() for claim in claims], gpus)
+    write_report(out / "report.html", results, provenance, [claim.row() for claim in claims], gpus)
 
 
-def how_it_was_made(outcome: Outcome, results: Results, on: str, differences: Sequence[Difference]) -> dict[str, Any]:
-    made = made_with("wattpack paper", outcome, results, on)
+def paper_provenance(outcome: Outcome, results: Results, on: str, differences: Sequence[Difference]) -> dict[str, Any]:
+    provenance = provenance_of("wattpack paper", outcome, results, on)
     if differences:
-        made["published results"] = published_line(differences)
-    return made
+        provenance["published results"] = published_line(differences)
+    return provenance
 
 
 def show(claims: Sequence[Claim], differences: Sequence[Difference], out: Path) -> None:
-    console = Console()
-    if not console.is_terminal:
-        console = Console(width=200)
+    console = wide_console(200)
     if differences:
         console.print(published_table(differences))
         console.print(Text(published_line(differences)))

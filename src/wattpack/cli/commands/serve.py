@@ -47,7 +47,7 @@ def serve_command(
     check
         Only read the configuration, say what it means, and try to reach the cluster if one is given.
     host
-        Address to listen on; loopback unless told otherwise.
+        Address to listen on; default: loopback.
     port
         Port to listen on; 0 takes a free one.
     prometheus
@@ -137,13 +137,12 @@ def compile_ahead(settings: Config) -> None:
 
 def print_shadow(table: ShadowTable) -> None:
     """How often and how the policy differs, at the end of shadow mode: totals, then the latest pods it differs on."""
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    console = Console()
-    if not console.is_terminal:
-        console = Console(width=160)
+    from wattpack.cli.consoles import wide_console
+
+    console = wide_console(160)
     totals = Table(show_edge=False, show_header=False)
     for name, value in table.items():
         if name != "pods":

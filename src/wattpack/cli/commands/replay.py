@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from wattpack.cli.csv_output import write_csv
+from wattpack.cli.not_understood import refuse_not_understood
+from wattpack.cli.options import check_seed, profile_option
 from wattpack.cli.outputs import check_files, words_beside
-from wattpack.cli.placements import measure, outcome_of, print_saving, read_placements, refuse_not_understood
 from wattpack.cli.plugins import faults_of, load_plugins
-from wattpack.cli.provenance import never_fit
+from wattpack.cli.side_by_side import print_saving
 from wattpack.cli.streams import note
 from wattpack.datasets.csv_files import read_arrival_s, read_datacenter, read_workload
 from wattpack.datasets.inflation import seeded
+from wattpack.datasets.placements import COLUMNS as DECISIONS
+from wattpack.datasets.placements import read_placements
 from wattpack.datasets.sources import load_trace
 from wattpack.engine.runs.arrivals import simulate
 from wattpack.engine.runs.learning import LEARNT, simulate_learning
@@ -20,13 +23,13 @@ from wattpack.engine.runs.record import Run
 from wattpack.engine.windows.batch import new_batch, simulate_windows
 from wattpack.errors import UserError
 from wattpack.experiments.compare import unplaceable_classes
-from wattpack.files import write_whole
+from wattpack.experiments.placed import measure_placements, measure_run
 from wattpack.jit import say_if_compiling
-from wattpack.model.power import PAPER, PROFILES
+from wattpack.model.power import PAPER
 from wattpack.model.target import Target
 from wattpack.policies.expression import parse
+from wattpack.report.provenance import never_fit
 
-DECISIONS = ("task", "node", "gpu_index")
 SERIES = (
     "task",
     "arrived_gpu_milli",
@@ -81,13 +84,13 @@ def replay_command(
     seed
         For policy random only.
     batch
-        Hold so many tasks and place them together. Decisions stay in the order of the tasks file, the series is in the
-        order of placing.
+        Number of tasks that are held and placed together. Decisions stay in the order of the tasks file, the series is
+        in the order of placing.
     batch_seconds
-        A window also closes when its first task has waited so long: the tasks file must have a column creation_time
+        Seconds after which a window closes at the latest: the tasks file must have a column creation_time
         (seconds, ascending). Nothing leaves.
     batch_milp_seconds
-        Place each window by a small MILP too, which may take at most so long; kept where it is better. 60 is plenty.
+        Seconds that a small MILP may take to place each window; its placement is used where it is better. 60 is plenty.
     plugin
         Python file that registers policies of your own; may be given again.
     no_check
@@ -95,16 +98,13 @@ def replay_command(
     """
     load_plugins(plugin or [], not no_check)
     mix = parse(policy)
-    if seed < 0:
-        raise UserError(f"--seed {seed}, expected 0 or more")
-    if profile not in PROFILES:
-        raise UserError(f"--profile {profile!r}, expected one of {', '.join(PROFILES)}")
+    check_seed(seed)
+    watts = profile_option(profile)
     window = new_batch(batch, batch_seconds, batch_milp_seconds)
     if window.tasks > 1 and target == LEARNT:
         raise UserError(f"--target {LEARNT} with --batch {batch}, expected one of them")
     if placements is not None:
         refuse_not_understood(placements, nodes, tasks)
-    watts = PROFILES[profile]
     datacenter = read_datacenter(nodes, watts)
     workload = read_workload(tasks)
     arrival_s = None if batch_seconds is None else read_arrival_s(tasks)
@@ -113,7 +113,7 @@ def replay_command(
     inputs = (nodes, tasks, target, placements, *(plugin or []))
     check_files({"--decisions": decisions, "--series": series}, inputs)
     say_if_compiling()
-    now = None if placed is None else measure(placed, datacenter, workload, aim, watts)
+    now = None if placed is None else measure_placements(placed, datacenter, workload, aim, watts)
     with faults_of(plugin or []):
         if target == LEARNT:
             run = simulate_learning(datacenter, workload, mix, seeded(seed).policy, watts)
@@ -130,7 +130,7 @@ def replay_command(
     with words_beside(decisions, series):
         print_outcome(run, f"{mix.expression} {window.label}".rstrip())
         if now is not None:
-            print_saving(now, outcome_of(run), mix.expression)
+            print_saving(now, measure_run(run), mix.expression)
 
 
 def decision_rows(run: Run) -> Iterable[Sequence[object]]:
@@ -151,16 +151,6 @@ def series_rows(run: Run) -> Iterable[Sequence[object]]:
     for i, values in enumerate(zip(*columns, strict=True)):
         task = i if run.order is None else int(run.order[i])
         yield run.workload.task_name(task), *values, f"{fragmentation[i]:.6f}"
-
-
-def write_csv(path: Path, header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    def write(temporary: Path) -> None:
-        with temporary.open("w", newline="", encoding="utf-8") as file:
-            writer = csv.writer(file, lineterminator="\n")
-            writer.writerow(header)
-            writer.writerows(rows)
-
-    write_whole(path, write)
 
 
 def print_outcome(run: Run, expression: str) -> None:
