@@ -1,7 +1,7 @@
-"""`python -m benchmarks.future [--out FOLDER] [--page FILE]`: the tables of docs/future-work.md, from future.toml.
+"""`python -m benchmarks.future [--out FOLDER] [--page FILE]`: the tables of docs/research/future-work.md.
 
-Runs the experiment (what is finished in the folder is kept), the bound of each trace and the steady state, and writes
-the tables between the marks `<!-- NAME -->` and `<!-- end -->` of the page.
+Runs the experiment of future.toml (what is finished in the folder is kept), the bound of each trace and the steady
+state, and writes the tables between the marks `<!-- NAME -->` and `<!-- end -->` of the page.
 """
 
 from __future__ import annotations
@@ -195,7 +195,9 @@ def write_tables(page: Path, tables: dict[str, str]) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.future", description=__doc__)
     parser.add_argument("--out", type=Path, default=Path("out/future"), help="folder of finished runs")
-    parser.add_argument("--page", type=Path, default=Path("docs/future-work.md"), help="page whose tables are written")
+    parser.add_argument(
+        "--page", type=Path, default=Path("docs/research/future-work.md"), help="page whose tables are written"
+    )
     chosen = parser.parse_args()
 
     def report(done: int, everything: int, what: str) -> None:

@@ -19,8 +19,9 @@ import numpy as np
 from wattpack.datasets import alibaba2023
 from wattpack.datasets.inflation import node_order, run_workload, seeded
 from wattpack.engine.core.decide import NOWHERE, decide, pick
+from wattpack.engine.core.engine import Engine
 from wattpack.engine.core.state import arrive, place, release
-from wattpack.engine.runs.arrivals import Engine, draw_luck
+from wattpack.engine.runs.arrivals import draw_luck, run_arrivals
 from wattpack.jit import kernel
 from wattpack.model.target import Target
 from wattpack.policies.expression import parse
@@ -92,7 +93,9 @@ def measure_one(times: int, policy: str, how: str) -> dict[str, Any]:
     shuffled = datacenter.ordered(node_order(datacenter, seeds.node_order))
     target, mix, luck = Target.of(trace), parse(policy), draw_luck(workload, None)
     small = alibaba2023.datacenter()
-    Engine(small, workload.classes, mix, target).run(workload.with_sequence(workload.sequence[:100]), luck)  # compile
+    run_arrivals(
+        Engine(small, workload.classes, mix, target), workload.with_sequence(workload.sequence[:100]), luck
+    )  # compile
 
     start = time.perf_counter()
     engine = Engine(shuffled, workload.classes, mix, target)
@@ -101,7 +104,7 @@ def measure_one(times: int, policy: str, how: str) -> dict[str, Any]:
         engine.plan = engine.plan._replace(bucketed=False)
         workload = workload.with_sequence(workload.sequence[:PLAIN_TASKS])
     start = time.perf_counter()
-    run = engine.run(workload, luck)
+    run = run_arrivals(engine, workload, luck)
     seconds, tasks = time.perf_counter() - start, len(workload)
     if how == "churn":
         rng = np.random.default_rng(1)

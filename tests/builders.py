@@ -9,13 +9,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from reference import Gpus, Node, Task
+from wattpack.engine.core.engine import Engine
 from wattpack.engine.core.explain import Explanation, explain
 from wattpack.engine.core.plan import Plan
 from wattpack.engine.core.scores import new_scores
 from wattpack.engine.core.state import State
 from wattpack.engine.core.state import place as place_kernel
 from wattpack.engine.core.state import release as release_kernel
-from wattpack.engine.runs.arrivals import Engine
+from wattpack.engine.runs.arrivals import run_arrivals
 from wattpack.engine.runs.record import Run, gpu_index_text
 from wattpack.jit import kernel
 from wattpack.model.nodes import Datacenter
@@ -136,7 +137,7 @@ def release(engine: Engine, task: Task, node: int, gpus: Gpus = ()) -> None:
 def arrive(engine: Engine, task: Task, luck: tuple[float, float] = (0.0, 0.0)) -> tuple[int | None, Gpus]:
     """One arrival: decide and place. The node, None if the task failed, and its GPUs."""
     sequence = np.array([class_of(engine, task)], dtype=np.int32)
-    run = engine.run(Workload(engine.classes, sequence), np.array([luck]))
+    run = run_arrivals(engine, Workload(engine.classes, sequence), np.array([luck]))
     return (int(run.node[0]) if run.node[0] >= 0 else None), gpus_of(int(run.gpus[0]))
 
 

@@ -9,7 +9,7 @@ import reference
 from builders import arrive, make_engine, release
 from cases import Case, cases
 from reference import Gpus, Task
-from wattpack.engine.runs.arrivals import Engine
+from wattpack.engine.core.engine import Engine
 
 
 class Placed(NamedTuple):

@@ -38,6 +38,14 @@ MAY_IMPORT = {
 }
 FILES = sorted(SOURCE.rglob("*.py"))
 
+# rooms inside the engine -> what of the engine they may import, besides themselves
+ENGINE_MAY_IMPORT = {
+    "core": set(),
+    "runs": {"core"},
+    "windows": {"core", "runs"},
+    "live": {"core"},
+}
+
 
 def room_of(file: Path) -> str:
     """`wattpack/__init__.py` is the front door: ''."""
@@ -83,6 +91,24 @@ def test_a_room_imports_only_what_the_table_allows(room: str) -> None:
 
 def test_every_room_is_in_the_table() -> None:
     assert {room_of(file) for file in FILES} - {""} <= set(MAY_IMPORT)
+
+
+@pytest.mark.parametrize("room", ENGINE_MAY_IMPORT)
+def test_inside_the_engine_the_core_knows_no_runs_and_live_and_runs_do_not_know_each_other(room: str) -> None:
+    files = sorted((SOURCE / "engine" / room).rglob("*.py"))
+    assert files
+    inside = {
+        (file.name, name.split(".")[2])
+        for file in files
+        for name in imported_modules(file)
+        if name.startswith("wattpack.engine.")
+    }
+    assert {(name, other) for name, other in inside if other not in ENGINE_MAY_IMPORT[room] | {room}} == set()
+
+
+def test_every_room_inside_the_engine_is_in_the_table() -> None:
+    rooms = {file.relative_to(SOURCE / "engine").parts[0] for file in (SOURCE / "engine").rglob("*.py")}
+    assert rooms - {"__init__.py"} == set(ENGINE_MAY_IMPORT)
 
 
 def test_policies_and_engine_do_not_know_each_other() -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builders import make_engine, make_node, make_task, make_workload
-from wattpack.engine.runs.timed import Rounds
+from wattpack.engine.runs.moves import Rounds
 from wattpack.engine.windows.batch import ALONE, Batch, closings, new_batch, run_windows
 from wattpack.engine.windows.timed import simulate_timed_windows
 from wattpack.errors import UserError

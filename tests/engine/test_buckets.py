@@ -25,7 +25,8 @@ from churn import Churn, assert_decide_alike, churns, engine_for
 from wattpack.datasets import alibaba2023
 from wattpack.datasets.inflation import node_order, run_workload, seeded
 from wattpack.engine.core import buckets
-from wattpack.engine.runs.arrivals import Engine, draw_luck
+from wattpack.engine.core.engine import Engine
+from wattpack.engine.runs.arrivals import draw_luck, run_arrivals
 from wattpack.engine.runs.record import Run
 from wattpack.experiments.steady import run_steady
 from wattpack.jit import kernel
@@ -141,7 +142,7 @@ def test_buckets_decide_as_the_plain_scan_on_the_built_in_datacenter(policy: str
     inputs = paper_inputs("gpuspec33", seed=3)
     fast, plain = new_engine(inputs, policy), without_buckets(new_engine(inputs, policy))
     assert fast.plan.bucketed == ("random" not in policy)
-    assert_same(fast.run(inputs.workload, inputs.luck), plain.run(inputs.workload, inputs.luck))
+    assert_same(run_arrivals(fast, inputs.workload, inputs.luck), run_arrivals(plain, inputs.workload, inputs.luck))
     assert fast.scores.asked.in_use.max() < 512  # few distinct terms: what the fast path counts on
 
 
@@ -153,7 +154,7 @@ def test_a_class_with_too_many_distinct_scores_is_decided_by_the_plain_scan(
     monkeypatch.setattr(buckets, "MOST_BUCKETS", 128)
     inputs = paper_inputs("default", seed=4)
     fast, plain = new_engine(inputs, policy), without_buckets(new_engine(inputs, policy))
-    assert_same(fast.run(inputs.workload, inputs.luck), plain.run(inputs.workload, inputs.luck))
+    assert_same(run_arrivals(fast, inputs.workload, inputs.luck), run_arrivals(plain, inputs.workload, inputs.luck))
     overflown = fast.scores.asked.overflow.sum()
     assert 0 < overflown < len(fast.scores.asked)  # both ways within one run
 
@@ -175,7 +176,9 @@ def test_a_steady_state_does_not_depend_on_how_many_buckets_there_are(
 def test_a_ring_of_4_changes_gives_the_same_run_on_the_built_in_datacenter(policy: str) -> None:
     inputs = paper_inputs("default", seed=5)
     usual, forgetful = new_engine(inputs, policy), with_ring(new_engine(inputs, policy), 4)
-    assert_same(usual.run(inputs.workload, inputs.luck), forgetful.run(inputs.workload, inputs.luck))
+    assert_same(
+        run_arrivals(usual, inputs.workload, inputs.luck), run_arrivals(forgetful, inputs.workload, inputs.luck)
+    )
 
 
 # ---- by hand ---------------------------------------------------------------------------------------------------------

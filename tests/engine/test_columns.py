@@ -11,7 +11,8 @@ from churn import Churn, churns, engine_for, play
 from wattpack.datasets import alibaba2023
 from wattpack.datasets.inflation import node_order, run_workload, seeded
 from wattpack.engine.core.columns import BITS
-from wattpack.engine.runs.arrivals import Engine, draw_luck
+from wattpack.engine.core.engine import Engine
+from wattpack.engine.runs.arrivals import draw_luck, run_arrivals
 from wattpack.model.fit import FITS, fits
 from wattpack.model.target import Target
 from wattpack.policies import REGISTRY
@@ -99,6 +100,6 @@ def test_shared_columns_decide_as_columns_of_one_class(policy: str) -> None:
         Engine(datacenter, workload.classes, make_mix(policy, *own), Target.of(trace)) for own in ((), ALONE.values())
     )
     assert len(shared.state.columns.all) < len(alone.state.columns.all) == len(workload.classes)
-    one, other = shared.run(workload, luck), alone.run(workload, luck)
+    one, other = run_arrivals(shared, workload, luck), run_arrivals(alone, workload, luck)
     for column in ("node", "gpus", "reason", "series"):
         assert np.array_equal(getattr(one, column), getattr(other, column))

@@ -13,9 +13,10 @@ import pytest
 from numpy.typing import NDArray
 
 from builders import make_datacenter, make_mix, make_node, make_task, make_workload, without_buckets
+from wattpack.engine.core.engine import Engine
 from wattpack.engine.core.explain import explain
 from wattpack.engine.live.one_decision import consider, new_choice
-from wattpack.engine.runs.arrivals import Engine, draw_luck, simulate
+from wattpack.engine.runs.arrivals import draw_luck, run_arrivals, simulate
 from wattpack.engine.runs.learning import simulate_learning
 from wattpack.engine.runs.timed import simulate_timed
 from wattpack.engine.windows.batch import Batch, simulate_windows
@@ -87,7 +88,7 @@ def test_a_bad_score_names_policy_task_and_node(value: float, normalise: Normali
     workload = make_workload(TASKS)
     engine = new_engine(bad_policy(value, normalise=normalise), expression)
     with pytest.raises(RunError, match=SAID) as fault:
-        engine.run(workload, draw_luck(workload, None))
+        run_arrivals(engine, workload, draw_luck(workload, None))
     assert "for task share-" in str(fault.value)
     assert "\n" not in str(fault.value)
 
@@ -101,7 +102,7 @@ def test_a_bad_price_names_policy_term_and_task(value: float, normalise: Normali
         engine = new_engine(bad_price_policy(value, normalise=normalise), expression)
         engine = without_buckets(engine) if scan else engine
         with pytest.raises(RunError, match=r"^policy bad: price \(term 'size'\) for task whole \(8000 milli-vCPU"):
-            engine.run(workload, draw_luck(workload, None))
+            run_arrivals(engine, workload, draw_luck(workload, None))
 
 
 @pytest.mark.parametrize("value", BAD)
@@ -142,7 +143,7 @@ def test_a_column_with_a_bad_score_stays_refused() -> None:
     engine, workload = new_engine(bad_policy(math.nan)), make_workload(TASKS)
     for _ in range(3):
         with pytest.raises(RunError, match=SAID):
-            engine.run(workload, draw_luck(workload, None))
+            run_arrivals(engine, workload, draw_luck(workload, None))
 
 
 @pytest.mark.compiled

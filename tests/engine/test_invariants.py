@@ -23,8 +23,9 @@ from cases import Case, cases
 from churn import Churn, churns, engine_for, play
 from wattpack.datasets import alibaba2023
 from wattpack.datasets.inflation import node_order, run_workload, seeded
+from wattpack.engine.core.engine import Engine
 from wattpack.engine.core.state import ALLOCATED, CHANGES, CPU_POWER, FAILED, FRAGMENTATION, GPU_POWER, MICRO, REQUESTED
-from wattpack.engine.runs.arrivals import Engine, simulate
+from wattpack.engine.runs.arrivals import simulate
 from wattpack.engine.runs.record import Run
 from wattpack.model.fit import MAX_TASKS, NO_SLOT
 from wattpack.model.nodes import MAX_GPUS

@@ -7,7 +7,8 @@ import pytest
 
 from wattpack.datasets import alibaba2023
 from wattpack.datasets.inflation import node_order, run_workload, seeded
-from wattpack.engine.runs.arrivals import Engine, draw_luck
+from wattpack.engine.core.engine import Engine
+from wattpack.engine.runs.arrivals import draw_luck, run_arrivals
 from wattpack.experiments.lineup import DEFAULT_POLICIES
 from wattpack.model.target import Target
 from wattpack.policies.expression import parse
@@ -31,7 +32,7 @@ def test_buckets_choose_what_the_plain_scan_chooses(policy: str, times: int) -> 
     fast = Engine(datacenter, workload.classes, mix, target)
     plain = Engine(datacenter, workload.classes, mix, target)
     plain.plan = plain.plan._replace(bucketed=False)
-    one, other = fast.run(workload, luck), plain.run(workload, luck)
+    one, other = run_arrivals(fast, workload, luck), run_arrivals(plain, workload, luck)
     assert np.array_equal(one.node, other.node)
     assert np.array_equal(one.gpus, other.gpus)
     assert np.array_equal(one.series, other.series)

@@ -13,9 +13,11 @@ import reference
 from builders import make_datacenter, make_node, make_task, make_workload
 from cases import Case, cases
 from wattpack.datasets import alibaba2023
-from wattpack.engine.runs.arrivals import Engine, draw_luck
+from wattpack.engine.core.engine import Engine
+from wattpack.engine.runs.arrivals import draw_luck
+from wattpack.engine.runs.moves import Rounds, move_one
 from wattpack.engine.runs.record import gpu_index_text
-from wattpack.engine.runs.timed import Rounds, move_one, simulate_timed
+from wattpack.engine.runs.timed import simulate_timed
 from wattpack.errors import UserError
 from wattpack.experiments.steady import offered, run_steady
 from wattpack.model.target import Target

@@ -13,7 +13,7 @@ import reference
 from builders import make_engine, make_node, make_task, make_workload
 from cases import Case, cases
 from wattpack.engine.core.state import ALLOCATED, COLUMNS, CPU_POWER, FAILED, GPU_POWER
-from wattpack.engine.runs.arrivals import draw_luck
+from wattpack.engine.runs.arrivals import draw_luck, run_arrivals
 from wattpack.engine.windows import milp as window_milp
 from wattpack.engine.windows import place as windows
 from wattpack.engine.windows.batch import Batch, run_windows
@@ -67,7 +67,7 @@ def test_a_window_costs_what_the_best_of_all_placements_costs(
     engine = make_engine(nodes, [*tasks, *held], "fgd", trace=tasks)
     workload = make_workload([*tasks, *held])
     window, there = workload.sequence[: len(tasks)], workload.with_sequence(workload.sequence[len(tasks) :])
-    run = engine.run(there, np.zeros((len(held), 2)))
+    run = run_arrivals(engine, there, np.zeros((len(held), 2)))
     plain = [replace(node) for node in nodes]
     for i, task in enumerate(held):
         if run.node[i] >= 0:
@@ -181,7 +181,7 @@ def test_nodes_are_of_one_kind_where_all_that_is_left_of_them_is_equal() -> None
     task = make_task(gpu=0.5, cpu=1)
     engine = make_engine(nodes, [task])
     assert [kind.tolist() for kind in kinds_of(engine.state.nodes).nodes] == [[0, 2, 4], [1], [3]]
-    engine.run(make_workload([task]), np.zeros((1, 2)))
+    run_arrivals(engine, make_workload([task]), np.zeros((1, 2)))
     found = kinds_of(engine.state.nodes)
     held = int(np.flatnonzero(engine.state.nodes.tasks)[0])
     assert found.nodes[found.of[held]].tolist() == [held]

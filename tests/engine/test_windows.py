@@ -9,8 +9,9 @@ from scipy.optimize import linear_sum_assignment
 from builders import make_engine, make_node, make_task, make_workload
 from cases import Case, cases
 from wattpack.datasets import alibaba2023
+from wattpack.engine.core.engine import Engine
 from wattpack.engine.core.state import COLUMNS
-from wattpack.engine.runs.arrivals import Engine, draw_luck
+from wattpack.engine.runs.arrivals import draw_luck, run_arrivals
 from wattpack.engine.runs.timed import simulate_timed
 from wattpack.engine.windows.batch import ALONE, Batch, run_windows
 from wattpack.engine.windows.place import assign, place_window, rank, take_back
@@ -39,7 +40,7 @@ def test_windows_of_one_task_are_the_usual_run(case: Case, policy: str) -> None:
     workload = make_workload(case.tasks)
     luck = draw_luck(workload, np.random.default_rng(1))
     usual, ours = (
-        engine_of(case, policy).run(workload, luck),
+        run_arrivals(engine_of(case, policy), workload, luck),
         run_windows(engine_of(case, policy), workload, luck, ALONE),
     )
     for column in ("node", "gpus", "reason", "series"):
@@ -57,7 +58,7 @@ def test_every_task_is_accounted_for_and_no_window_does_worse_than_in_order(
         window, drawn = workload.sequence[at : at + batch], luck[at : at + batch]
         start, before, memory = engine.state.totals[:COLUMNS].copy(), state_of(engine), engine.state.memory.copy()
         tasks = workload.with_sequence(window)
-        usual = engine.run(tasks, drawn)
+        usual = run_arrivals(engine, tasks, drawn)
         in_order = rank(engine.state.totals[:COLUMNS] - start)
         order = np.arange(len(window))
         take_back(engine.state, engine.plan, window, order, usual.node, usual.gpus, start, memory)
@@ -77,7 +78,7 @@ def test_a_large_task_of_the_window_goes_first_where_it_would_not_fit_otherwise(
     small, large = make_task(gpu=1, cpu=1), make_task(gpu=2, cpu=1)
     workload = make_workload([small, large])
     luck = np.zeros((2, 2))
-    assert make_engine([make_node(gpus=2)], [small, large]).run(workload, luck).node.tolist() == [0, -1]
+    assert run_arrivals(make_engine([make_node(gpus=2)], [small, large]), workload, luck).node.tolist() == [0, -1]
     run = run_windows(make_engine([make_node(gpus=2)], [small, large]), workload, luck, Batch(2))
     assert run.node.tolist() == [-1, 0]
     assert run.gpus.tolist() == [0, 0b11]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from experiments.small import run_files, small_experiment, write_plugin
-from wattpack.engine.runs.timed import Steady
+from wattpack.engine.runs.steady import Steady
 from wattpack.errors import UserError
 from wattpack.experiments.folder import ResultsFolder
 from wattpack.experiments.options import Moving, Offered, parse_loads

@@ -120,7 +120,7 @@ def test_fit_tells_where_and_at_what_cost_or_what_is_missing() -> None:
         front.client.add_pod("big", milli=1000, count=3)
         status, answer = await front.ask("POST", "/fit", front.client.pods["big"])
         assert (status, answer["node"], answer["nearest"][0]["missing"]) == (200, "", "1 whole free GPUs")
-        assert front.service.view.live.placed == {}
+        assert len(front.service.view.cluster.reservations) == 0
 
     ask(test)
 

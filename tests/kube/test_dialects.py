@@ -14,7 +14,10 @@ from kube.made import container, make_node, make_pod
 from wattpack.errors import UserError
 from wattpack.kube.dialects import DIALECTS, find_dialect
 from wattpack.kube.dialects.mig import slices_of
-from wattpack.kube.translate import Reading, Unreadable, binding_annotations, read_node, read_pod, read_task
+from wattpack.kube.objects import Unreadable
+from wattpack.kube.read_node import read_node
+from wattpack.kube.read_pod import binding_annotations, read_pod, read_task
+from wattpack.kube.reading import Reading
 from wattpack.model.tasks import TaskClass
 
 ALI, KOO, VOL, HAMI = "alibabacloud.com/", "koordinator.sh/", "volcano.sh/", "nvidia.com/"

@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 import pytest
 
 from kube.api_in_memory import InMemory, asked, started, to_bind
 from wattpack.kube.config import LeaseConfig
+from wattpack.kube.reservations import Reservation, State
 from wattpack.kube.service import Service
 
 INDEX = "alibabacloud.com/gpu-index"
@@ -39,6 +41,12 @@ def gpu_left(service: Service, node: str) -> list[int]:
     return next(row["gpu_left_milli"] for row in service.state()["nodes"] if row["node"] == node)
 
 
+def reservation(service: Service, uid: str) -> Reservation:
+    found = service.view.cluster.reservations.get(uid)
+    assert found is not None
+    return found
+
+
 @in_a_loop
 async def test_filter_answers_with_one_node_and_bind_writes_the_gpu() -> None:
     client = cluster("p")
@@ -51,7 +59,7 @@ async def test_filter_answers_with_one_node_and_bind_writes_the_gpu() -> None:
 
 
 @in_a_loop
-async def test_what_is_promised_and_not_bound_yet_is_not_given_to_the_next_pod() -> None:
+async def test_what_is_assumed_and_not_bound_yet_is_not_given_to_the_next_pod() -> None:
     client = cluster()
     service = await started(client)
     nodes = []
@@ -144,7 +152,7 @@ async def test_a_binding_of_which_nothing_is_known_keeps_its_room() -> None:
     assert gpu_left(service, "a") == [500, 1000]
     await service.pods.relist()  # the list shows it on its node
     assert gpu_left(service, "a") == [500, 1000]
-    assert service.view.live.placed["uid-p"].seen
+    assert reservation(service, "uid-p").state is State.SEEN
 
 
 @in_a_loop
@@ -171,12 +179,65 @@ async def test_a_binding_that_was_never_seen_to_happen_is_given_up_in_the_end() 
     await service.filter(asked(client.pod("p"), "a", "b"))
     client.late = True
     await service.bind(to_bind("p", "a"))
-    service.view.live.placed["uid-p"].since_s -= 100
+    reservation(service, "uid-p").assumed_s -= 100
     service.tidy()
     assert gpu_left(service, "a") == [500, 1000]
-    service.view.live.placed["uid-p"].since_s -= 100
+    reservation(service, "uid-p").assumed_s -= 100
     service.tidy()
     assert gpu_left(service, "a") == [1000, 1000]
+
+
+@in_a_loop
+async def test_a_pod_whose_binding_is_under_way_is_sent_to_no_other_node() -> None:
+    """The scheduler gave up waiting for `bind` and asks again, and a better node has come meanwhile."""
+    client = cluster("p")
+    service = await started(client)
+    await service.filter(asked(client.pod("p"), "b"))
+    answered = asyncio.Event()
+    made = client.bind
+
+    async def slow(*given: Any) -> None:
+        await answered.wait()
+        await made(*given)
+
+    client.bind = slow  # type: ignore[method-assign]
+    binding = asyncio.ensure_future(service.bind(to_bind("p", "b")))
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    assert (await service.filter(asked(client.pod("p"), "a", "b"))).node_names == ["b"]
+    assert (gpu_left(service, "a"), gpu_left(service, "b")) == ([1000, 1000], [500, 1000])
+    reservation(service, "uid-p").assumed_s -= 61
+    service.tidy()
+    assert gpu_left(service, "b") == [500, 1000]
+    answered.set()
+    assert (await binding).error == ""
+    assert client.bindings == [("p", "b")]
+
+
+@in_a_loop
+async def test_a_seen_pod_keeps_its_place_whatever_the_scheduler_asks() -> None:
+    client = cluster()
+    client.add_pod("p", node="b", index="1")
+    service = await started(client)
+    args = asked(client.pod("p"), "a", "b")
+    assert (await service.filter(args)).node_names == ["b"]
+    assert json.loads(await service.prioritize(args)) == [{"Host": "a", "Score": 0}, {"Host": "b", "Score": 10}]
+    assert gpu_left(service, "b") == [1000, 500]
+    assert reservation(service, "uid-p").state is State.SEEN
+
+
+@in_a_loop
+async def test_explain_leaves_the_reservation_of_a_bound_pod_as_it_is() -> None:
+    client = cluster("p")
+    service = await started(client)
+    await service.filter(asked(client.pod("p"), "a", "b"))
+    await service.bind(to_bind("p", "a"))
+    held, before = reservation(service, "uid-p"), service.state()["nodes"]
+    service.decisions.clear()
+    assert service.explain("default", "p") is not None
+    assert reservation(service, "uid-p") is held
+    assert held.state is State.BOUND
+    assert service.state()["nodes"] == before
 
 
 @in_a_loop
@@ -278,7 +339,7 @@ async def test_a_pod_that_contradicts_itself_is_an_error_and_takes_nothing() -> 
     pod = client.add_pod("p", milli=500, count=2)
     service = await started(client)
     assert "shares of 2 GPUs" in (await service.filter(asked(pod, "a", "b"))).error
-    assert service.view.live.placed == {}
+    assert len(service.view.cluster.reservations) == 0
 
 
 @in_a_loop
@@ -320,12 +381,12 @@ async def test_explain_of_a_pod_from_before_the_start_says_how_it_would_be_decid
 
 
 @in_a_loop
-async def test_room_that_was_promised_and_never_bound_is_given_back_in_time() -> None:
+async def test_an_assumed_reservation_without_a_binding_expires() -> None:
     client = cluster("p")
     service = await started(client)
     await service.filter(asked(client.pod("p"), "a", "b"))
     service.tidy()
     assert gpu_left(service, "a") == [500, 1000]
-    service.view.live.placed["uid-p"].since_s -= 61
+    reservation(service, "uid-p").assumed_s -= 61
     service.tidy()
     assert gpu_left(service, "a") == [1000, 1000]

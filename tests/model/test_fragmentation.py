@@ -7,7 +7,7 @@ import reference
 from builders import class_of, make_engine, make_node, make_task, place
 from cases import Case, cases
 from reference import Gpus, Node, Task
-from wattpack.engine.runs.arrivals import Engine
+from wattpack.engine.core.engine import Engine
 from wattpack.model.fragmentation import (
     CPU_ONLY_FITS,
     CPU_ONLY_LACKS_CPU,

@@ -8,8 +8,9 @@ from builders import class_of, make_datacenter, make_engine, make_node, make_tar
 from cases import clusters
 from reference import Node
 from wattpack.datasets import alibaba2023
+from wattpack.engine.core.engine import Engine
 from wattpack.engine.core.state import CPU_POWER, GPU_POWER
-from wattpack.engine.runs.arrivals import Engine, simulate
+from wattpack.engine.runs.arrivals import simulate
 from wattpack.errors import UserError
 from wattpack.model.power import (
     PAPER,

@@ -10,7 +10,7 @@ import reference
 from builders import gpus_of, make_datacenter, make_target, make_workload
 from optimise.brute import Content, State
 from reference import Gpus, Node, Task
-from wattpack.engine.runs.arrivals import Engine
+from wattpack.engine.core.engine import Engine
 from wattpack.optimise.bound.offline import place_all
 from wattpack.optimise.defrag.search import Defrag, Move
 from wattpack.policies.expression import parse

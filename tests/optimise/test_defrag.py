@@ -12,9 +12,11 @@ from builders import make_datacenter, make_node, make_target, make_task, make_wo
 from cases import clusters, task_lists
 from optimise.placed import Placed, defrag_of, fragmentation_gpus, make_move, place, watts
 from reference import Gpus
+from wattpack.engine.core.engine import Engine
 from wattpack.engine.core.state import CPU_POWER, GPU_POWER
-from wattpack.engine.runs.arrivals import Engine, draw_luck
-from wattpack.engine.runs.timed import Rounds, simulate_timed
+from wattpack.engine.runs.arrivals import draw_luck
+from wattpack.engine.runs.moves import Rounds
+from wattpack.engine.runs.timed import simulate_timed
 from wattpack.experiments.options import Moving
 from wattpack.experiments.steady import new_mover, offered, run_steady
 from wattpack.optimise.bound.offline import place_all

@@ -16,8 +16,8 @@ import reference
 from builders import arrive, decide, explained, make_engine, make_node, make_task, place, release, without_scores
 from churn import Churn, Placed, churns
 from reference import Gpus, Node, Task
+from wattpack.engine.core.engine import Engine
 from wattpack.engine.core.explain import Explanation
-from wattpack.engine.runs.arrivals import Engine
 from wattpack.errors import UserError
 from wattpack.jit import kernel
 from wattpack.model.nodes import Datacenter

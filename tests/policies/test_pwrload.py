@@ -6,7 +6,7 @@ from hypothesis import given
 
 from builders import arrive, decide, explained, make_engine, make_node, make_task, place, release
 from churn import Churn, assert_decide_alike, churns
-from wattpack.engine.runs.arrivals import Engine
+from wattpack.engine.core.engine import Engine
 from wattpack.errors import UserError
 from wattpack.policies.pwrload import pwrload_policy, weigh
 

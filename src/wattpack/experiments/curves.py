@@ -11,6 +11,7 @@ from wattpack.datasets.inflation import UP_TO
 from wattpack.engine.core.state import ALLOCATED, CPU_POWER, FAILED, FRAGMENTATION, GPU_POWER, MICRO
 from wattpack.engine.runs.record import Run, grar
 from wattpack.model.fragmentation import REASONS
+from wattpack.model.power import total_power
 
 STEP = 0.005
 LOADS = np.round(np.arange(261) * STEP, 3)  # 0, 0.005, ..., 1.3: GPU requested / GPU of the datacenter
@@ -34,7 +35,7 @@ def read_at_loads(run: Run, up_to: float = UP_TO) -> dict[str, NDArray[np.float6
     rows = np.vstack([run.start[None, :], run.series])[after]
     cpu_w, gpu_w = rows[:, CPU_POWER] / 1000, rows[:, GPU_POWER] / 1000
     columns = {
-        "eopc_w": cpu_w + gpu_w,
+        "eopc_w": total_power(cpu_w, gpu_w),
         "cpu_w": cpu_w,
         "gpu_w": gpu_w,
         "grar": grar(rows),

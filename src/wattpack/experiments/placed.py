@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from wattpack.datasets.placements import Placements
+from wattpack.engine.core.engine import Engine
 from wattpack.engine.core.state import ALLOCATED, CPU_POWER, FRAGMENTATION, GPU_POWER, MICRO
-from wattpack.engine.runs.arrivals import Engine
 from wattpack.engine.runs.record import Run, gpu_index_text
 from wattpack.errors import UserError
 from wattpack.experiments.lineup import BASELINE

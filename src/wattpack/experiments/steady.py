@@ -9,8 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wattpack.datasets.inflation import node_order, seeded
-from wattpack.engine.runs.arrivals import Engine, draw_luck
-from wattpack.engine.runs.timed import Mover, Rounds, Steady, move_one, simulate_timed
+from wattpack.engine.core.engine import Engine
+from wattpack.engine.runs.arrivals import draw_luck
+from wattpack.engine.runs.moves import Mover, Rounds, move_one
+from wattpack.engine.runs.steady import Steady
+from wattpack.engine.runs.timed import simulate_timed
 from wattpack.engine.windows.batch import Batch
 from wattpack.engine.windows.timed import simulate_timed_windows
 from wattpack.errors import UserError

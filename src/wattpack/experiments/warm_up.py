@@ -10,8 +10,9 @@ from __future__ import annotations
 import subprocess
 import sys
 
+from wattpack.engine.core.engine import Engine
 from wattpack.engine.core.plan import new_plan
-from wattpack.engine.runs.arrivals import Engine, draw_luck
+from wattpack.engine.runs.arrivals import draw_luck, run_arrivals
 from wattpack.experiments.executors import usable_cores
 from wattpack.experiments.policy_check.history import small_datacenter, small_workload
 from wattpack.jit import is_cold
@@ -47,7 +48,7 @@ def compile_engine() -> None:
     """Everything but the policies."""
     workload = small_workload()
     engine = Engine(small_datacenter(), workload.classes, parse(CHEAPEST), Target.of(workload))
-    engine.run(workload, draw_luck(workload, None))
+    run_arrivals(engine, workload, draw_luck(workload, None))
 
 
 def compile_policies() -> None:

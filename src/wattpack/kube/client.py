@@ -18,11 +18,11 @@ from wattpack.kube.objects import NODE_LIST, POD, POD_LIST, Node, Pod
 PAGE = 1000  # objects a page of a list
 LONGEST_LINE = 16 << 20  # bytes of one watch event: etcd holds 1.5 MiB an object
 PROGRAM_S = 60.0  # a program that prints a token may take this long
-UNAUTHORIZED = 401
+NO_ANSWER, UNAUTHORIZED, NOT_FOUND = 0, 401, 404  # `ApiError.status`
 
 
 class ApiError(Exception):
-    """The API server answered with an error. `status` 0: it did not answer."""
+    """The API server answered with an error status, or not at all (NO_ANSWER)."""
 
     def __init__(self, status: int, text: str) -> None:
         super().__init__(f"{status}: {text}" if status else text)
@@ -107,9 +107,9 @@ class Client:
             async with self.session.request(method, url, data=data, headers=headers, timeout=limit) as answer:
                 return answer.status, await answer.read()
         except TimeoutError:
-            raise ApiError(0, f"{method} {path}: no answer within {limit.total:g} s") from None
+            raise ApiError(NO_ANSWER, f"{method} {path}: no answer within {limit.total:g} s") from None
         except (aiohttp.ClientError, OSError) as fault:
-            raise ApiError(0, f"{method} {path}: {fault or type(fault).__name__}") from None
+            raise ApiError(NO_ANSWER, f"{method} {path}: {fault or type(fault).__name__}") from None
 
     async def list_nodes(self) -> tuple[list[Node], str]:
         """All nodes, and the resource version to watch from."""
@@ -149,7 +149,7 @@ class Client:
                         if line:
                             yield line
                     if len(rest) > LONGEST_LINE:
-                        raise ApiError(0, f"GET {path}: an event of more than {LONGEST_LINE} bytes")
+                        raise ApiError(NO_ANSWER, f"GET {path}: an event of more than {LONGEST_LINE} bytes")
                 return
 
     async def get_pod(self, namespace: str, name: str) -> Pod:

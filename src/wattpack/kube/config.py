@@ -11,8 +11,9 @@ import msgspec
 from wattpack.datasets.sources import load_trace
 from wattpack.engine.runs.learning import LEARNT
 from wattpack.errors import UserError
+from wattpack.kube.cluster import Cluster
 from wattpack.kube.dialects import DIALECTS
-from wattpack.kube.translate import Reading
+from wattpack.kube.reading import Reading
 from wattpack.model.policy import Mix
 from wattpack.model.power import PROFILES, PowerProfile
 from wattpack.model.target import Target
@@ -60,6 +61,10 @@ class Config(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
     def mix(self) -> Mix:
         return parse(self.policy)
+
+    def cluster(self) -> Cluster:
+        """A cluster under this policy, without nodes and pods."""
+        return Cluster(self.mix(), self.profile(), self.given_target(), self.node_order, self.seed)
 
     def profile(self) -> PowerProfile:
         return PROFILES[self.power_profile]

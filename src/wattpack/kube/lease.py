@@ -16,11 +16,10 @@ from typing import Any
 
 import msgspec
 
-from wattpack.kube.client import ApiError, Client
+from wattpack.kube.client import NOT_FOUND, ApiError, Client
 from wattpack.kube.config import LeaseConfig
 
 log = logging.getLogger("wattpack")
-NOT_FOUND = 404
 
 
 class Lease:

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from wattpack.kube.dialects import DIALECTS
-from wattpack.kube.dialects.dialect import WHOLE, Dialect
+from wattpack.kube.dialects.dialect import Dialect
+from wattpack.kube.dialects.node_devices import WHOLE
 from wattpack.kube.objects import Pod
 
 SHOWN = 3

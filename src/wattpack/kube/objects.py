@@ -1,7 +1,7 @@
 """What we read of Kubernetes objects, and decoders for them. Fields that are not here are skipped while decoding.
 
 The decoders are strict about types and raise `msgspec.MsgspecError` (a `ValueError`); what the fields mean is read in
-`translate.py`.
+`read_node.py` and `read_pod.py`.
 """
 
 from __future__ import annotations

@@ -141,7 +141,7 @@ async def run_measured(service: Service) -> None:
         if service.config.prometheus:
             try:
                 samples = await measure(service.client.session, service.config.prometheus)
-                service.power_errors = errors_by_model(samples, service.view.live)
+                service.power_errors = errors_by_model(samples, service.view.cluster)
             except RunError as fault:
                 log.warning("measured power: %s", fault)
         await asyncio.sleep(MEASURE_EVERY_S if service.power_errors else MEASURE_AGAIN_S)
@@ -178,16 +178,16 @@ def content(file: Path | None) -> bytes:
 
 
 async def take_config(service: Service, config: Config) -> None:
-    """Exchange policy, target, dialect and the like at one moment; what was promised stays promised."""
+    """Replace policy, target, dialect and the like at one moment; reservations are taken over."""
     if config.server != service.config.server or config.lease != service.config.lease:
         raise UserError("[server] and [lease] cannot be changed without a restart")
     view = View(config)
     nodes, pods = await service.client.list_nodes(), await service.client.list_pods()
     view.replace_nodes(nodes[0])
     view.replace_pods(pods[0])
-    view.live.fresh()
-    # From here on without a break: nobody sees half of it.
-    view.carry_over(service.view)
+    view.cluster.engine()
+    # No `await` from here on: no request sees a half of the change.
+    view.cluster.adopt(service.view.cluster)
     service.view, service.config = view, config
     for watch, (_, version) in ((service.nodes, nodes), (service.pods, pods)):
         watch.floor = max(watch.floor, number(version))

@@ -13,19 +13,13 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from wattpack.kube.gpus import gpu_numbers, room_for, take
+from wattpack.kube.facts import NodeFacts, PodFacts
+from wattpack.kube.gpus import annotated_gpus, gpu_numbers, room_for, take
 from wattpack.kube.not_understood import NotUnderstood, not_understood, unknown_accelerators
-from wattpack.kube.objects import Node, Pod
-from wattpack.kube.translate import (
-    FINISHED,
-    NodeFacts,
-    PodFacts,
-    Reading,
-    Unreadable,
-    read_node,
-    read_pod,
-    smallest_gpu_memory_mib,
-)
+from wattpack.kube.objects import Node, Pod, Unreadable
+from wattpack.kube.read_node import read_node, smallest_gpu_memory_mib
+from wattpack.kube.read_pod import FINISHED, read_pod
+from wattpack.kube.reading import Reading
 from wattpack.model.power import GPU_MILLI
 
 CONTROL_PLANE = ("node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master")
@@ -145,8 +139,7 @@ def _placed(readable: list[tuple[PodFacts, Pod]], known: dict[str, NodeFacts], f
     for facts, pod in by_certainty:
         gpus: tuple[int, ...] = ()
         if facts.node:
-            told = None if facts.gpus is None else sum(1 << g for g in facts.gpus)
-            task, chosen, why = room_for(facts, told, left[facts.node])
+            task, chosen, why = room_for(facts, annotated_gpus(facts), left[facts.node])
             room, model = cpu_left[facts.node], known[facts.node].model
             if task.gpu_spec and model not in task.gpu_spec.split("|"):
                 why = f"asks for {task.gpu_spec} and is on a node with {model or 'no GPU'}"
@@ -159,7 +152,7 @@ def _placed(readable: list[tuple[PodFacts, Pod]], known: dict[str, NodeFacts], f
                 continue
             room[0] -= task.cpu_milli
             room[1] -= task.memory_mib
-            take(left[facts.node], task, chosen, 1)
+            take(left[facts.node], task, chosen)
             gpus = gpu_numbers(chosen)
             found.index_chosen += bool(gpus) and facts.gpus is None
         times = (pod.metadata.creation_timestamp, pod.metadata.deletion_timestamp)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from wattpack.jit import inner, kernel
+from wattpack.model.records import NodeRecord, TaskRecord
 
 MAX_TASKS = 1001  # tasks a node may hold
 
@@ -36,7 +35,7 @@ def allows(models: int, model: int) -> bool:
 
 
 @inner
-def has_twin_before(node: Any, g: int) -> bool:
+def has_twin_before(node: NodeRecord, g: int) -> bool:
     """Whether a GPU before `g` has as much left: what depends on the amounts alone is the same for both."""
     for earlier in range(g):
         if node.gpu_left[earlier] == node.gpu_left[g]:
@@ -45,7 +44,7 @@ def has_twin_before(node: Any, g: int) -> bool:
 
 
 @kernel
-def fits(node: Any, task: Any) -> int:
+def fits(node: NodeRecord, task: TaskRecord) -> int:
     """`FITS`, or the first of Cond. 5, 4, 3, 1, 2 and the task limit that fails. `node`: a NODE record."""
     if not allows(task.gpu_models, node.model):
         return NO_MODEL

@@ -16,6 +16,7 @@ from wattpack.jit import inner, inner_kernel
 from wattpack.model.fit import allows
 from wattpack.model.nodes import MAX_GPUS
 from wattpack.model.power import GPU_MILLI
+from wattpack.model.records import NodeRecord, TaskRecord, WorldRecord
 
 LACKS_BOTH = 0
 LACKS_GPU = 1  # includes the GPUs that are too small for a class that fits elsewhere on the node
@@ -47,7 +48,7 @@ def adds_table(sizes: Sequence[int]) -> NDArray[np.int32]:
 
 
 @inner_kernel
-def tally(node: Any, world: Any) -> None:
+def tally(node: NodeRecord, world: WorldRecord) -> None:
     """Fill the row NOW of `world.tally` for the node as it is."""
     adds, now, left = world.adds, world.tally[NOW], node.gpu_left
     a, b, c, d = left[0], left[1], left[2], left[3]
@@ -60,7 +61,7 @@ def tally(node: Any, world: Any) -> None:
 
 
 @inner
-def tally_after(node: Any, task: Any, gpu: int, world: Any) -> None:
+def tally_after(node: NodeRecord, task: TaskRecord, gpu: int, world: WorldRecord) -> None:
     """Fill the row AFTER from `tally`'s, for `task` on `node`: a sharing task on `gpu`, others on free GPUs."""
     adds, now, after = world.adds, world.tally[NOW], world.tally[AFTER]
     if task.kind == 0:
@@ -74,7 +75,7 @@ def tally_after(node: Any, task: Any, gpu: int, world: Any) -> None:
 
 
 @inner
-def fragmentation_sums(model: int, cpu_left: int, total: int, row: int, world: Any) -> Any:
+def fragmentation_sums(model: int, cpu_left: int, total: int, row: int, world: WorldRecord) -> Any:
     """The six sums of F_n(M) by reason, for `total` free milli-GPU and the given row of `world.tally`.
 
     Every class adds to every sum, 0.0 where the reason is not its own: adding 0.0 changes no bit, and selecting is
@@ -102,14 +103,14 @@ def fragmentation_sums(model: int, cpu_left: int, total: int, row: int, world: A
 
 
 @inner_kernel
-def node_sums(node: Any, world: Any) -> Any:
+def node_sums(node: NodeRecord, world: WorldRecord) -> Any:
     """The six sums for the node as it is."""
     tally(node, world)
     return fragmentation_sums(node.model, node.cpu_left, node.gpu_total, NOW, world)
 
 
 @inner_kernel
-def fragmentation_after(node: Any, task: Any, gpu: int, world: Any) -> float:
+def fragmentation_after(node: NodeRecord, task: TaskRecord, gpu: int, world: WorldRecord) -> float:
     """F_n(M) if `task` were on `node`, a sharing task on GPU `gpu`. Call `tally` for the node before."""
     tally_after(node, task, gpu, world)
     cpu_left = node.cpu_left - task.cpu_milli

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -146,8 +147,11 @@ class Datacenter:
         _, inverse = np.unique(columns, axis=0, return_inverse=True)
         return inverse.reshape(-1).astype(np.int64)
 
-    def records(self, profile: PowerProfile = PAPER) -> np.recarray:
-        """The nodes as empty `NODE` records; fragmentation is filled by the engine, which knows the target."""
+    def records(self, profile: PowerProfile = PAPER) -> Any:
+        """The nodes as a recarray of empty `NODE` records; the engine, which knows the target, fills fragmentation.
+
+        `Any`, because numpy's types do not say that an item of a recarray is a record.
+        """
         nodes = np.zeros(len(self), dtype=NODE)
         nodes["cpu_milli"] = nodes["cpu_left"] = self.cpu_milli
         nodes["memory_mib"] = nodes["memory_left"] = self.memory_mib

@@ -40,6 +40,7 @@ from wattpack.jit import kernel
 from wattpack.model.fragmentation import adds_table
 from wattpack.model.nodes import Datacenter
 from wattpack.model.power import PowerProfile, draw_table_mw
+from wattpack.model.records import Floats, NodeRecord, TaskRecord, WorldRecord
 from wattpack.model.target import Target
 
 ANY_GPU = -1
@@ -98,13 +99,15 @@ def no_params(datacenter: Datacenter, target: Target, profile: PowerProfile) -> 
 
 
 @kernel
-def fixed_price(task: Any, world: Any, params: Any, memory: Any, prices: Any) -> None:
+def fixed_price(task: TaskRecord, world: WorldRecord, params: Floats, memory: Floats, prices: Floats) -> None:
     """The price of a score with one term."""
     prices[0] = 1.0
 
 
 @kernel
-def no_memory(event: int, node: Any, task: Any, world: Any, params: Any, memory: Any) -> None:
+def no_memory(
+    event: int, node: NodeRecord, task: TaskRecord, world: WorldRecord, params: Floats, memory: Floats
+) -> None:
     """A policy that remembers nothing."""
 
 

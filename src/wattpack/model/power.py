@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 
 from wattpack.errors import UserError
-from wattpack.jit import kernel
+from wattpack.jit import inner_kernel, kernel
 from wattpack.model.catalog import CPUS, GPUS, PAPER_NAMES
+from wattpack.model.records import Integers, NodeRecord, TaskRecord
 
 GPU_MILLI = 1000
 VCPU_MILLI_PER_CORE = 2000  # two hardware threads a physical core
@@ -128,7 +129,7 @@ PROFILES = {profile.name: profile for profile in (PAPER, LINEAR, CONCAVE, MEASUR
 
 
 @kernel
-def cpu_power_mw(node: Any, cpu_left: int) -> int:
+def cpu_power_mw(node: NodeRecord, cpu_left: int) -> int:
     """CPU milliwatts of `node` with `cpu_left` milli-vCPU free: sockets with a core in use at maximum, others idle."""
     busy_cores = node.cores - cpu_left // VCPU_MILLI_PER_CORE
     active = (busy_cores + node.socket_cores - 1) // node.socket_cores
@@ -136,7 +137,7 @@ def cpu_power_mw(node: Any, cpu_left: int) -> int:
 
 
 @kernel
-def gpu_power_mw(node: Any, gpu_draw_mw: Any) -> int:
+def gpu_power_mw(node: NodeRecord, gpu_draw_mw: Integers) -> int:
     """GPU milliwatts of `node` as it is. `gpu_draw_mw`: int64[models, 1001], by milli-GPU in use."""
     power = 0
     for g in range(node.gpus):
@@ -145,20 +146,68 @@ def gpu_power_mw(node: Any, gpu_draw_mw: Any) -> int:
 
 
 @kernel
-def added_cpu_power_mw(node: Any, task: Any) -> int:
+def added_cpu_power_mw(node: NodeRecord, task: TaskRecord) -> int:
     """CPU milliwatts that placing `task` on `node` adds."""
     return cpu_power_mw(node, node.cpu_left - task.cpu_milli) - node.cpu_power_mw
 
 
 @kernel
-def added_gpu_power_mw(node: Any, task: Any, gpu: int, gpu_draw_mw: Any) -> int:
+def added_share_power_mw(model: int, used_milli: int, gpu_milli: int, gpu_draw_mw: Integers) -> int:
+    """Milliwatts that `gpu_milli` more add on a GPU of `model` with `used_milli` in use."""
+    return gpu_draw_mw[model, used_milli + gpu_milli] - gpu_draw_mw[model, used_milli]
+
+
+@kernel
+def added_gpu_power_mw(node: NodeRecord, task: TaskRecord, gpu: int, gpu_draw_mw: Integers) -> int:
     """GPU milliwatts that placing `task` on `node` adds; a sharing task goes to GPU `gpu`."""
     if task.num_gpu == 0:
         return 0
     if task.kind == 0:
-        used = GPU_MILLI - node.gpu_left[gpu]
-        return gpu_draw_mw[node.model, used + task.gpu_milli] - gpu_draw_mw[node.model, used]
-    return task.num_gpu * (gpu_draw_mw[node.model, GPU_MILLI] - gpu_draw_mw[node.model, 0])
+        return added_share_power_mw(node.model, GPU_MILLI - node.gpu_left[gpu], task.gpu_milli, gpu_draw_mw)
+    return task.num_gpu * added_share_power_mw(node.model, 0, GPU_MILLI, gpu_draw_mw)
+
+
+# The sums of CPU and GPU power. Nothing outside this file adds the two (tests/model/test_power_sum.py): a base power or
+# a node that sleeps would be a change here.
+
+
+def total_power(cpu: Any, gpu: Any) -> Any:
+    """What CPUs and GPUs draw together, in the unit of both; for Python, numbers or arrays."""
+    return cpu + gpu
+
+
+kernel_total_power = inner_kernel(total_power)  # for kernels, numbers only
+
+
+@kernel
+def node_power_mw(node: NodeRecord) -> int:
+    """Milliwatts that a settled `node` draws."""
+    return kernel_total_power(node.cpu_power_mw, node.gpu_power_mw)
+
+
+@kernel
+def unsettled_power_mw(node: NodeRecord, gpu_draw_mw: Integers) -> int:
+    """Milliwatts that `node` draws, worked out from what is left on it."""
+    return kernel_total_power(cpu_power_mw(node, node.cpu_left), gpu_power_mw(node, gpu_draw_mw))
+
+
+@kernel
+def added_power_mw(node: NodeRecord, task: TaskRecord, gpu: int, gpu_draw_mw: Integers) -> int:
+    """Milliwatts that placing `task` on `node` adds; a sharing task goes to GPU `gpu`."""
+    return added_power_with_cpu_mw(added_cpu_power_mw(node, task), node, task, gpu, gpu_draw_mw)
+
+
+@kernel
+def added_power_with_cpu_mw(
+    added_cpu_mw: int, node: NodeRecord, task: TaskRecord, gpu: int, gpu_draw_mw: Integers
+) -> int:
+    """`added_power_mw` for loops over GPUs, with the CPU part (`added_cpu_power_mw`) worked out once before."""
+    return kernel_total_power(added_cpu_mw, added_gpu_power_mw(node, task, gpu, gpu_draw_mw))
+
+
+def nodes_power_mw(nodes: Any) -> Any:
+    """`node_power_mw` for Python: the milliwatts of each of `nodes`, an array of NODE records (or one record)."""
+    return total_power(nodes.cpu_power_mw, nodes.gpu_power_mw)
 
 
 def draw_table_mw(models: tuple[str, ...], profile: PowerProfile) -> np.ndarray:

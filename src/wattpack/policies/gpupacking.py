@@ -8,15 +8,14 @@ max(100 - sum(left * 100 // 1000) // 10, 50)   over the used GPUs otherwise
 
 from __future__ import annotations
 
-from typing import Any
-
 from wattpack.jit import kernel
 from wattpack.model.policy import ANY_GPU, Pick, Policy
 from wattpack.model.power import GPU_MILLI
+from wattpack.model.records import Floats, NodeRecord, TaskRecord, WorldRecord
 
 
 @kernel
-def score(node: Any, task: Any, world: Any, params: Any, memory: Any, terms: Any) -> int:
+def score(node: NodeRecord, task: TaskRecord, world: WorldRecord, params: Floats, memory: Floats, terms: Floats) -> int:
     terms[0] = 0
     if task.num_gpu == 0:
         return ANY_GPU

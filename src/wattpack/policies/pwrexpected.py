@@ -6,12 +6,10 @@
     score   int(P_before - P_after + tasks * (E_before - E_after)) in watts; normalised to 0..100 as PWR's
 
 With tasks = 0 it is PWR. So a placement pays for the open sockets and GPUs that it takes away from those who follow,
-and is paid for those that it opens. docs/future-work.md has what it is worth.
+and is paid for those that it opens. docs/research/future-work.md has what it is worth.
 """
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,10 +23,14 @@ from wattpack.model.power import (
     GPU_MILLI,
     PowerProfile,
     added_cpu_power_mw,
-    added_gpu_power_mw,
+    added_power_mw,
+    added_power_with_cpu_mw,
+    added_share_power_mw,
     cpu_power_mw,
     draw_table_mw,
+    kernel_total_power,
 )
+from wattpack.model.records import Floats, Integers, NodeRecord, TargetRecord, TaskRecord, WorldRecord
 from wattpack.model.target import Target
 from wattpack.policies.pwr import whole_watts
 
@@ -37,7 +39,9 @@ ELSEWHERE_MW = 1  # [classes of M]
 
 
 @kernel
-def added_mw(node: Any, cpu_left: int, gpu_free: int, gpu: int, gpu_left: int, wanted: Any, gpu_draw_mw: Any) -> int:
+def added_mw(
+    node: NodeRecord, cpu_left: int, gpu_free: int, gpu: int, gpu_left: int, wanted: TargetRecord, gpu_draw_mw: Integers
+) -> int:
     """Milliwatts that a task of class `wanted` adds on `node` if so much is left there, and on GPU `gpu`; -1: no fit.
 
     Which of the free GPUs are left makes no difference. Memory is not part of a class of M.
@@ -50,22 +54,24 @@ def added_mw(node: Any, cpu_left: int, gpu_free: int, gpu: int, gpu_left: int, w
     if wanted.gpu_milli == GPU_MILLI:
         if gpu_free < wanted.num_gpu:
             return -1
-        return cpu_mw + wanted.num_gpu * (gpu_draw_mw[node.model, GPU_MILLI] - gpu_draw_mw[node.model, 0])
+        whole_mw = added_share_power_mw(node.model, 0, GPU_MILLI, gpu_draw_mw)
+        return kernel_total_power(cpu_mw, wanted.num_gpu * whole_mw)
     least = -1
     for g in range(node.gpus):
         left = gpu_left if g == gpu else node.gpu_left[g]
         if left == GPU_MILLI and gpu_free == 0:  # it is one of those that whole-GPU tasks took
             continue
         if left >= wanted.gpu_milli:
-            used = GPU_MILLI - left
-            more = gpu_draw_mw[node.model, used + wanted.gpu_milli] - gpu_draw_mw[node.model, used]
+            more = added_share_power_mw(node.model, GPU_MILLI - left, wanted.gpu_milli, gpu_draw_mw)
             if least < 0 or more < least:
                 least = more
-    return cpu_mw + least if least >= 0 else -1
+    return kernel_total_power(cpu_mw, least) if least >= 0 else -1
 
 
 @kernel
-def expected_mw(node: Any, cpu_left: int, gpu_free: int, gpu: int, gpu_left: int, world: Any, params: Any) -> float:
+def expected_mw(
+    node: NodeRecord, cpu_left: int, gpu_free: int, gpu: int, gpu_left: int, world: WorldRecord, params: Floats
+) -> float:
     """E of the node if it has so much left."""
     total = 0.0
     for m in range(len(world.target)):
@@ -77,15 +83,15 @@ def expected_mw(node: Any, cpu_left: int, gpu_free: int, gpu: int, gpu_left: int
 
 
 @kernel
-def score(node: Any, task: Any, world: Any, params: Any, memory: Any, terms: Any) -> int:
+def score(node: NodeRecord, task: TaskRecord, world: WorldRecord, params: Floats, memory: Floats, terms: Floats) -> int:
     before = expected_mw(node, node.cpu_left, node.gpu_free, ANY_GPU, 0, world, params)
-    cpu_mw = added_cpu_power_mw(node, task)
     cpu_left = node.cpu_left - task.cpu_milli
     if task.kind != 0:
         after = expected_mw(node, cpu_left, node.gpu_free - task.num_gpu, ANY_GPU, 0, world, params)
-        mw = -cpu_mw - added_gpu_power_mw(node, task, ANY_GPU, world.gpu_draw_mw) + params[TASKS] * (before - after)
+        mw = -added_power_mw(node, task, ANY_GPU, world.gpu_draw_mw) + params[TASKS] * (before - after)
         terms[0] = whole_watts(int(np.rint(mw)))
         return ANY_GPU
+    cpu_mw = added_cpu_power_mw(node, task)
     best, best_gpu = 0, ANY_GPU
     for g in range(node.gpus):
         left = node.gpu_left[g]
@@ -93,7 +99,7 @@ def score(node: Any, task: Any, world: Any, params: Any, memory: Any, terms: Any
             continue
         free = node.gpu_free - int(left == GPU_MILLI)
         after = expected_mw(node, cpu_left, free, g, left - task.gpu_milli, world, params)
-        mw = -cpu_mw - added_gpu_power_mw(node, task, g, world.gpu_draw_mw) + params[TASKS] * (before - after)
+        mw = -added_power_with_cpu_mw(cpu_mw, node, task, g, world.gpu_draw_mw) + params[TASKS] * (before - after)
         value = whole_watts(int(np.rint(mw)))
         if best_gpu == ANY_GPU or value > best:
             best, best_gpu = value, g

@@ -19,6 +19,7 @@ from wattpack.datasets import alibaba2023
 from wattpack.datasets.sources import load_datacenter, load_trace
 from wattpack.engine.windows.batch import new_batch
 from wattpack.errors import UserError
+from wattpack.experiments.bound.ahead import bounds_ahead
 from wattpack.experiments.bound.curves import bound_is_quick, with_bound
 from wattpack.experiments.lineup import DEFAULT_POLICIES
 from wattpack.experiments.needs import need_tasks
@@ -97,11 +98,15 @@ def compare_command(
     new_batch(batch, batch_seconds, batch_milp_seconds)
     if batch_seconds is not None and not loads:
         raise UserError("--batch-seconds holds tasks that come in time, expected --steady LOADS too")
-    for name in trace or []:
-        need_tasks(name, load_trace(name))
+    traces = {name: load_trace(name) for name in trace or ["default"]}
+    for name, tasks in traces.items():
+        need_tasks(name, tasks)
     check_folder(out, EXPERIMENT, (datacenter, *(trace or []), *(plugin or [])))
     say_if_compiling()
-    with progress_bar("comparing") as report:
+    with_bounds = {
+        name: tasks for name, tasks in traces.items() if bound is not False and (bound or bound_is_quick(tasks))
+    }
+    with bounds_ahead(load_datacenter(datacenter), with_bounds, out), progress_bar("comparing") as report:
         comparison = compare(
             datacenter,
             trace or ["default"],

@@ -22,7 +22,7 @@ from wattpack.experiments.bound.curves import bound_is_quick
 from wattpack.experiments.placed import engine_with
 from wattpack.jit import say_if_compiling
 from wattpack.model.nodes import Datacenter
-from wattpack.model.power import PAPER
+from wattpack.model.power import PAPER, nodes_power_mw
 from wattpack.model.target import Target
 from wattpack.model.tasks import Workload
 from wattpack.optimise.bound.lp import ConfigurationLp
@@ -113,7 +113,7 @@ Totals = tuple[float, float, int, int]  # watts, fragmentation in GPUs, wholly f
 
 
 def totals(nodes: np.recarray) -> Totals:
-    power_w = int(nodes.cpu_power_mw.sum() + nodes.gpu_power_mw.sum()) / 1000
+    power_w = int(nodes_power_mw(nodes).sum()) / 1000
     fragmentation = float(nodes.fragmentation.sum()) / 1000
     return power_w, fragmentation, int(nodes.gpu_free.sum()), int((nodes.tasks > 0).sum())
 

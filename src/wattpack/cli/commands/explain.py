@@ -15,8 +15,9 @@ from wattpack.cli.plugins import faults_of, load_plugins
 from wattpack.datasets.csv_files import read_datacenter, read_workload
 from wattpack.datasets.inflation import seeded
 from wattpack.datasets.sources import load_trace
+from wattpack.engine.core.engine import Engine
 from wattpack.engine.core.explain import Explanation, explain
-from wattpack.engine.runs.arrivals import Engine, draw_luck
+from wattpack.engine.runs.arrivals import draw_luck, run_arrivals
 from wattpack.engine.runs.record import gpu_index_text
 from wattpack.errors import UserError
 from wattpack.jit import say_if_compiling
@@ -87,7 +88,7 @@ def explain_command(
     k = int(workload.sequence[index])
     with faults_of(plugin or []):
         engine = Engine(datacenter, workload.classes, mix, Target.of(trace))
-        engine.run(before, luck[:index])
+        run_arrivals(engine, before, luck[:index])
         explanation = explain(engine, k, luck[index])
     print_explanation(explanation, workload.classes[k], workload.task_name(index), index, top)
 

@@ -109,30 +109,9 @@ def new_runner() -> asyncio.Runner:
 
 def compile_ahead(settings: Config) -> None:
     """Decide once on a made-up cluster, so that the first pod does not wait for the compiler."""
-    from msgspec import Raw
+    from wattpack.kube.compile_ahead import compile_kernels
 
-    from wattpack.kube.live import Live
-    from wattpack.kube.objects import Pod
-    from wattpack.kube.ranking import Ranking
-    from wattpack.kube.translate import NodeFacts, PodFacts
-    from wattpack.kube.wire import ExtenderArgs
-    from wattpack.model.tasks import TaskClass
-
-    live = Live(settings.mix(), settings.profile(), settings.given_target())
-    model = next(iter(settings.profile().gpus))
-    for name in ("a", "b"):
-        live.set_node(NodeFacts(name, 64_000, 64_000, 4, model, ""))
-    pod = PodFacts("uid", "default", "pod", TaskClass(1000, 1000, 1, 500), "", None, False, "", "")
-    for node in ("", "a"):
-        live.ask(pod._replace(uid=f"uid{node}"))
-        live.promise(pod._replace(uid=f"uid{node}"), "a", 1, 0.0)
-        live.stale = True
-        live.power_w()
-    live.drop_pod("uid")
-    considered = live.decide(pod.task)
-    assert considered is not None
-    ranking = Ranking(considered.datacenter.names)
-    ranking.answer(considered.choice, *ranking.asked(ExtenderArgs(Pod(), Raw(b'["a","b"]'))))
+    compile_kernels(settings.cluster())
 
 
 def print_shadow(table: ShadowTable) -> None:
@@ -177,10 +156,10 @@ async def reach(settings: Config, access: object) -> None:
         view = View(settings)
         view.replace_nodes((await client.list_nodes())[0])
         view.replace_pods((await client.list_pods())[0])
-    live = view.live
+    cluster = view.cluster
     print(
-        f"cluster {access.server}: {len(live.nodes)} nodes, {len(live.placed)} pods on them, "
-        f"{live.power_w():.0f} W modelled"
+        f"cluster {access.server}: {len(cluster.nodes)} nodes, {len(cluster.reservations)} pods on them, "
+        f"{cluster.power_w():.0f} W modelled"
     )
     for why in list(view.unreadable_nodes.values())[:10]:
         print(f"  left out: {why}")

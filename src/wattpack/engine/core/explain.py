@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 
 from wattpack.engine.core.choose import component_scores
 from wattpack.engine.core.decide import NOWHERE, decide_among, pick
+from wattpack.engine.core.engine import Engine
 from wattpack.engine.core.faults import KIND, NO_FAULT
 from wattpack.engine.core.plan import Plan
 from wattpack.engine.core.pricing import FIRST_TERM_100, normalise, treat_first_term
 from wattpack.engine.core.scores import Scores
 from wattpack.engine.core.state import State
-from wattpack.engine.runs.arrivals import Engine
 from wattpack.jit import kernel
 from wattpack.model.fit import fits
 from wattpack.model.nodes import Datacenter

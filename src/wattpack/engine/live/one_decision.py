@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 
 from wattpack.engine.core.choose import combine, component_scores
 from wattpack.engine.core.decide import NOWHERE, decide_among, pick
+from wattpack.engine.core.engine import Engine
 from wattpack.engine.core.faults import KIND, NO_FAULT
 from wattpack.engine.core.plan import Plan
 from wattpack.engine.core.pricing import normalise
 from wattpack.engine.core.scores import Scores
 from wattpack.engine.core.state import State, arrive, place, release
-from wattpack.engine.runs.arrivals import Engine
 from wattpack.jit import inner, kernel, step
 from wattpack.model.fit import VERDICTS, fits
 
@@ -144,11 +144,3 @@ def place_one(state: State, plan: Plan, k: int, n: int, gpus: int) -> None:
 def release_one(state: State, plan: Plan, k: int, n: int, gpus: int) -> None:
     """Take it off again."""
     release(state, plan, k, n, gpus)
-
-
-@kernel
-def place_many(state: State, plan: Plan, k: Any, n: Any, gpus: Any) -> None:
-    """Tasks that are there already when a service starts: int64[tasks] each, in order of arrival."""
-    for i in range(len(k)):
-        arrive(state, plan, k[i])
-        place(state, plan, k[i], n[i], gpus[i])

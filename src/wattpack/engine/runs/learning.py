@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from wattpack.engine.core.decide import NOWHERE
+from wattpack.engine.core.engine import Engine
 from wattpack.engine.core.state import COLUMNS, FAILED, REQUESTED
-from wattpack.engine.live.one_decision import place_many
-from wattpack.engine.runs.arrivals import Engine, draw_luck
+from wattpack.engine.core.take import place_many
+from wattpack.engine.runs.arrivals import draw_luck, run_arrivals
 from wattpack.engine.runs.record import Run
 from wattpack.model.nodes import Datacenter
 from wattpack.model.policy import Mix
@@ -50,7 +51,7 @@ def simulate_learning(
             put_back(engine, whole, start)
         names = workload.task_names[start:end] if workload.task_names else None
         tasks = Workload(workload.classes, workload.sequence[start:end], names, workload.name)
-        part = engine.run(tasks, luck[start:end])
+        part = run_arrivals(engine, tasks, luck[start:end])
         for column in ("node", "gpus", "reason", "series"):
             getattr(whole, column)[start:end] = getattr(part, column)
     assert whole is not None

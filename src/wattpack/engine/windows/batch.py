@@ -12,8 +12,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from wattpack.engine.core.engine import Engine
 from wattpack.engine.core.state import COLUMNS
-from wattpack.engine.runs.arrivals import Engine, draw_luck
+from wattpack.engine.runs.arrivals import draw_luck
 from wattpack.engine.runs.record import Run
 from wattpack.engine.windows.place import place_window
 from wattpack.errors import UserError

@@ -26,7 +26,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wattpack.engine.core.choose import combine
-from wattpack.engine.core.decide import NOWHERE, decide, decide_among, pick
+from wattpack.engine.core.decide import NOWHERE, decide_among
+from wattpack.engine.core.engine import Engine
 from wattpack.engine.core.failures import failure_reason
 from wattpack.engine.core.faults import KIND, NO_FAULT, faulty
 from wattpack.engine.core.node_cost import has_room
@@ -41,13 +42,13 @@ from wattpack.engine.core.state import (
     GPU_POWER,
     MICRO,
     State,
-    arrive,
-    place,
     release,
 )
-from wattpack.engine.runs.arrivals import Engine, run_arrivals
+from wattpack.engine.core.take import NO_WISH, take_decided, take_task
+from wattpack.engine.runs.arrivals import take_in_order
 from wattpack.engine.windows.milp import solve_window
 from wattpack.jit import kernel
+from wattpack.model.power import total_power
 from wattpack.model.tasks import Workload
 
 ORDERS = 32  # with 8 half to three quarters of the gain (default, the mix, windows of 16); a run takes 2 s, not 0.05
@@ -122,20 +123,13 @@ def try_ways(
         for j in range(len(window)):
             i = ways.order[way, j]
             k: Any = np.int64(window[i])
-            arrive(state, plan, k)
-            n: Any = np.int64(wish[way, j])
-            if n < 0:
-                n = decide(state, plan, scores, k, luck[i, 0])
-                if faulty(state, k, i):
-                    return
-            ways.node[way, j] = n
+            wished: Any = np.int64(wish[way, j])
+            n, picked = take_task(state, plan, scores, k, luck[i], wished)
+            if faulty(state, k, i):
+                return
+            ways.node[way, j], ways.gpus[way, j] = n, picked
             if n == NOWHERE:
-                state.totals[FAILED] += 1
                 ways.reason[way, j] = failure_reason(state, scores, k)
-            else:
-                picked = pick(state, plan, scores, k, n, luck[i, 1])
-                ways.gpus[way, j] = picked
-                place(state, plan, k, n, picked)
         for column in range(COLUMNS):
             ways.totals[way, column] = state.totals[column]
         take_back(state, plan, window, ways.order[way], ways.node[way], ways.gpus[way], start, memory)
@@ -146,11 +140,7 @@ def place_again(state: State, plan: Plan, sequence: Any, node: Any, gpus: Any, s
     """Place a window as it was tried; series int64[tasks, COLUMNS]: the totals after each task."""
     for i in range(len(sequence)):
         task: Any = (np.int64(sequence[i]), np.int64(node[i]), np.int64(gpus[i]))
-        arrive(state, plan, task[0])
-        if task[1] == NOWHERE:
-            state.totals[FAILED] += 1
-        else:
-            place(state, plan, task[0], task[1], task[2])
+        take_decided(state, plan, task[0], task[1], task[2])
         for column in range(COLUMNS):
             series[i, column] = state.totals[column]
 
@@ -167,20 +157,17 @@ def place_wished(
     for j in range(len(order)):
         i = order[j]
         k: Any = np.int64(window[i])
-        arrive(state, plan, k)
         n: Any = np.int64(node[j])
         picked: Any = np.int64(gpus[j])
-        if n == NOWHERE or not has_room(state.nodes[n], state.tasks[k], picked):
-            n = decide(state, plan, scores, k, luck[i, 0])
-            if faulty(state, k, i):
-                return
-            picked = np.int64(0) if n == NOWHERE else pick(state, plan, scores, k, n, luck[i, 1])
+        if n != NOWHERE and has_room(state.nodes[n], state.tasks[k], picked):
+            take_decided(state, plan, k, n, picked)
+            continue
+        n, picked = take_task(state, plan, scores, k, luck[i], NO_WISH)
+        if faulty(state, k, i):
+            return
         node[j], gpus[j] = n, picked
         if n == NOWHERE:
-            state.totals[FAILED] += 1
             reason[j] = failure_reason(state, scores, k)
-        else:
-            place(state, plan, k, n, picked)
 
 
 class Placed(NamedTuple):
@@ -233,7 +220,7 @@ def large_first(workload: Workload, window: NDArray[np.int32]) -> NDArray[np.int
 
 def rank(more: NDArray[np.int64]) -> tuple[float, ...]:
     """How good a window was placed by what it added to the totals; least is best."""
-    watts = float(more[CPU_POWER] + more[GPU_POWER]) / 1000
+    watts = float(total_power(more[CPU_POWER], more[GPU_POWER])) / 1000
     fragmented_gpus = float(more[FRAGMENTATION:].sum()) / MICRO / 1000
     return (-float(more[ALLOCATED]), float(more[FAILED]), watts + FRAGMENTATION_W * fragmented_gpus)
 
@@ -250,7 +237,7 @@ def place_window(
     if tasks == 1:
         alone = new_ways(np.zeros((1, 1), dtype=np.int64))
         series = np.zeros((1, COLUMNS), dtype=np.int64)
-        run_arrivals(state, plan, scores, window, luck, alone.node[0], alone.gpus[0], alone.reason[0], series)
+        take_in_order(state, plan, scores, window, luck, alone.node[0], alone.gpus[0], alone.reason[0], series)
         engine.stop_if_faulty()
         return Placed(alone.order[0], alone.node[0], alone.gpus[0], alone.reason[0], series)
     start, memory = state.totals[:COLUMNS].copy(), state.memory.copy()

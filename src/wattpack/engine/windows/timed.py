@@ -1,20 +1,20 @@
-"""The timed run with batch windows: tasks are held until their window closes (batch.py), and placed at that moment.
+"""The timed run with batch windows: tasks are held until their window closes (batch.py), and placed at that time.
 
-A task's duration counts from then; what leaves while tasks are held leaves as ever.
+A task's duration counts from then on. Departures go on while tasks are held.
 """
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wattpack.engine.core.decide import NOWHERE
-from wattpack.engine.core.state import COLUMNS
-from wattpack.engine.runs.arrivals import Engine
-from wattpack.engine.runs.departures import Departures, no_departures, push
-from wattpack.engine.runs.timed import Rounds, Steady, let_leave, steady_of
+from wattpack.engine.core.engine import Engine
+from wattpack.engine.runs.events import DEPARTURE, WINDOW_CLOSES, new_events, push
+from wattpack.engine.runs.moves import Rounds
+from wattpack.engine.runs.steady import Steady, steady_of
+from wattpack.engine.runs.timed import handle_events
+from wattpack.engine.runs.timed_run import TimedRun, new_timed_run
 from wattpack.engine.windows.batch import Batch, closings
 from wattpack.engine.windows.place import place_window
 from wattpack.jit import kernel
@@ -22,11 +22,11 @@ from wattpack.model.tasks import Workload
 
 
 @kernel
-def let_stay(heap: Departures, now: float, first: int, duration_s: Any, node: Any) -> None:
-    """Note when the tasks of a window, `first` and those after it, will leave."""
-    for i in range(len(node)):
-        if node[i] != NOWHERE:
-            push(heap, now + duration_s[i], first + i)
+def add_departures(run: TimedRun, begin: int, end: int) -> None:
+    """Put the departures of the tasks `begin` to `end`, which were placed or dropped just now, into the queue."""
+    for i in range(begin, end):
+        if run.node[i] != NOWHERE:
+            push(run.events, run.clock_s[0] + run.duration_s[i], DEPARTURE, i)
 
 
 def simulate_timed_windows(
@@ -39,23 +39,24 @@ def simulate_timed_windows(
     batch: Batch,
     rounds: Rounds | None = None,
 ) -> tuple[Steady, NDArray[np.int32], NDArray[np.int32]]:
-    """`simulate_timed` with windows. Tasks are moved when the window closes in which so many have come."""
-    tasks = len(workload)
-    node, gpus = np.full(tasks, NOWHERE, dtype=np.int32), np.zeros(tasks, dtype=np.int32)
-    heap, integrals, wait_s = no_departures(tasks), np.zeros(COLUMNS + 1), np.zeros(tasks)
-    state, plan, sequence = engine.state, engine.plan, workload.sequence
-    now = float(arrival_s[0]) if tasks > 0 else 0.0
-    for begin, end, moment_s in closings(arrival_s, batch):
-        measured = end - 1 > measured_from
-        let_leave(state, plan, heap, now, moment_s, measured, sequence, node, gpus, integrals)
-        now, rows = moment_s, slice(begin, end)
-        placed = place_window(engine, workload, sequence[rows], luck[rows], batch.milp_seconds)
-        node[begin + placed.order], gpus[begin + placed.order] = placed.node, placed.gpus
-        let_stay(heap, now, begin, duration_s[rows], node[rows])
-        wait_s[rows] = now - arrival_s[rows]
-        if rounds is not None and end // rounds.every > begin // rounds.every and end < tasks:
-            rounds.move(heap, workload, node, gpus, end > measured_from)
-    steady = steady_of(workload, node, integrals, measured_from, rounds)
-    if len(held := wait_s[measured_from:]) > 0:
-        steady = steady._replace(mean_wait_s=float(held.mean()), largest_wait_s=float(held.max()))
-    return steady, node, gpus
+    """`simulate_timed` with windows. Moves follow the closing of the window with the last of `rounds.every` tasks."""
+    windows = list(closings(arrival_s, batch))
+    closing_s = np.array([window.moment_s for window in windows])
+    last = np.array([window.end - 1 for window in windows], dtype=np.int64)
+    begin_of = {window.end - 1: window.begin for window in windows}
+    run = new_timed_run(workload, arrival_s, duration_s, luck, measured_from, rounds.every if rounds else 0)
+    run = run._replace(events=new_events(closing_s, WINDOW_CLOSES, last, len(workload) + 1))
+
+    def close_window(last_task: int) -> None:
+        begin, end = begin_of[last_task], last_task + 1
+        rows = slice(begin, end)
+        placed = place_window(engine, workload, workload.sequence[rows], luck[rows], batch.milp_seconds)
+        run.node[begin + placed.order], run.gpus[begin + placed.order] = placed.node, placed.gpus
+        add_departures(run, begin, end)
+
+    handle_events(engine, workload, run, {WINDOW_CLOSES: close_window}, rounds)
+    steady = steady_of(workload, run, rounds)
+    wait_s = np.repeat(closing_s, np.diff(last, prepend=-1)) - arrival_s
+    if len(held_s := wait_s[measured_from:]) > 0:
+        steady = steady._replace(mean_wait_s=float(held_s.mean()), largest_wait_s=float(held_s.max()))
+    return steady, run.node, run.gpus

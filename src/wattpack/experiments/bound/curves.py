@@ -134,6 +134,13 @@ def with_bound(
     return extended
 
 
+def solve_bound(
+    name: str, datacenter: Datacenter, trace: Workload, folder: Path, profile: PowerProfile = PAPER
+) -> None:
+    """Keep the bound of the expected demand in `folder`, unless it is there already."""
+    _kept(name, datacenter, trace, None, folder, profile, [])
+
+
 def _kept(
     name: str,
     datacenter: Datacenter,

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from wattpack.datasets.inflation import seeded
-from wattpack.engine.runs.arrivals import Engine, draw_luck
+from wattpack.engine.core.engine import Engine
+from wattpack.engine.runs.arrivals import draw_luck, run_arrivals
 from wattpack.model.fit import FITS, fits
 from wattpack.model.nodes import Datacenter
 from wattpack.model.policy import Component, Mix
@@ -45,7 +46,7 @@ def new_history() -> History:
     luck = draw_luck(workload, seeded(1).policy)
     start, moments = engine.state.nodes.copy(), list[Moment]()
     for i, k in enumerate(workload.sequence.tolist()):
-        run = engine.run(Workload(workload.classes, workload.sequence[i : i + 1]), luck[i : i + 1])
+        run = run_arrivals(engine, Workload(workload.classes, workload.sequence[i : i + 1]), luck[i : i + 1])
         n = int(run.node[0])
         moments.append(Moment(k, n, engine.state.nodes[n : n + 1].copy() if n >= 0 else None))
     history = History(datacenter, workload, target, start, engine.state.tasks.copy(), engine.state.world, moments)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from wattpack.errors import RunError
 from wattpack.model.nodes import Datacenter
-from wattpack.model.power import GPU_MILLI, PAPER, PowerProfile, draw_table_mw
+from wattpack.model.power import GPU_MILLI, PAPER, PowerProfile, draw_table_mw, total_power
 from wattpack.model.tasks import TaskClass, task_records
 from wattpack.optimise.bound.patterns import Pricing, first_patterns
 from wattpack.optimise.bound.rows import allowed_pairs, capacity_rows
@@ -102,7 +102,7 @@ class ConfigurationLp:
         watts = draw_table_mw(datacenter.models, profile)[self.nodes.model] / 1000  # [types, 1001]
         self._fill_w = watts - watts[:, :1]  # above idle
         self._idle_cpu_w = float(self.count @ (self.nodes.sockets * self.nodes.socket_idle_mw)) / 1000
-        self.idle_w = self._idle_cpu_w + float(self._gpus @ watts[:, 0])
+        self.idle_w = total_power(self._idle_cpu_w, float(self._gpus @ watts[:, 0]))
 
         self._request = tasks.gpu_request / GPU_MILLI
         self.cpu_only_vcpu = np.where(tasks.num_gpu == 0, tasks.cpu_milli / 1000, 0.0)

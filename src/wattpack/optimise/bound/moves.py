@@ -11,7 +11,13 @@ from typing import Any
 
 from wattpack.jit import kernel, step
 from wattpack.model.fit import FITS, fits
-from wattpack.model.power import GPU_MILLI, VCPU_MILLI_PER_CORE, cpu_power_mw, gpu_power_mw
+from wattpack.model.power import (
+    GPU_MILLI,
+    VCPU_MILLI_PER_CORE,
+    cpu_power_mw,
+    kernel_total_power,
+    unsettled_power_mw,
+)
 
 NOWHERE = -1
 DRAWS = 4  # random numbers a move takes
@@ -21,14 +27,15 @@ TRIES = 8  # nodes looked at for one that fits
 @step
 def energy_w(node: Any, fill_w: Any, smooth: float) -> float:
     """Smoothed watts of a node. fill_w: float64[models, 1001], the smoothed watts of a GPU by its fill."""
-    watts = 0.0
+    gpu_w = 0.0
     for g in range(node.gpus):
-        watts += fill_w[node.model, GPU_MILLI - node.gpu_left[g]]
+        gpu_w += fill_w[node.model, GPU_MILLI - node.gpu_left[g]]
     socket_milli = node.socket_cores * VCPU_MILLI_PER_CORE
     used = node.cpu_milli - node.cpu_left
     sockets = used // socket_milli + sqrt((used % socket_milli) / socket_milli)
     smoothed = sockets * (node.socket_max_mw - node.socket_idle_mw) + node.sockets * node.socket_idle_mw
-    return watts + ((1 - smooth) * cpu_power_mw(node, node.cpu_left) + smooth * smoothed) / 1000
+    cpu_w = ((1 - smooth) * cpu_power_mw(node, node.cpu_left) + smooth * smoothed) / 1000
+    return kernel_total_power(cpu_w, gpu_w)
 
 
 @step
@@ -247,7 +254,7 @@ def power_mw(nodes: Any, gpu_draw_mw: Any) -> int:
     """The true power of all nodes."""
     total = 0
     for n in range(len(nodes)):
-        total += cpu_power_mw(nodes[n], nodes[n].cpu_left) + gpu_power_mw(nodes[n], gpu_draw_mw)
+        total += unsettled_power_mw(nodes[n], gpu_draw_mw)
     return total
 
 

@@ -15,14 +15,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wattpack.datasets.inflation import seeded
+from wattpack.engine.core.engine import Engine
 from wattpack.engine.core.plan import Plan
 from wattpack.engine.core.state import ALLOCATED, CPU_POWER, GPU_POWER, State, place
-from wattpack.engine.runs.arrivals import Engine, simulate
+from wattpack.engine.runs.arrivals import simulate
 from wattpack.errors import RunError
 from wattpack.jit import kernel
 from wattpack.model.fit import FITS, fits
 from wattpack.model.nodes import MAX_GPUS, Datacenter
-from wattpack.model.power import GPU_MILLI, PAPER, PowerProfile, draw_table_mw
+from wattpack.model.power import GPU_MILLI, PAPER, PowerProfile, draw_table_mw, total_power
 from wattpack.model.target import Target
 from wattpack.model.tasks import Workload, task_records
 from wattpack.optimise.bound.lp import Bound
@@ -117,7 +118,7 @@ class Search:
         engine = Engine(self.datacenter, self.workload.classes, parse("fgd"), Target.of(self.workload), self.profile)
         fault = place_all(engine.state, engine.plan, self.workload.sequence, placement.node, placement.gpus)
         totals = engine.state.totals
-        power_w = int(totals[CPU_POWER] + totals[GPU_POWER]) / 1000
+        power_w = int(total_power(totals[CPU_POWER], totals[GPU_POWER])) / 1000
         if fault >= 0 or power_w != placement.power_w or totals[ALLOCATED] != round(placement.gpu_served * GPU_MILLI):
             raise RunError(f"the offline search gave a placement that does not hold (task {fault}): please report it")
 

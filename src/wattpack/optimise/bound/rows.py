@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from wattpack.errors import UserError
 from wattpack.model.fit import FITS, MAX_TASKS, fits
 from wattpack.model.power import VCPU_MILLI_PER_CORE
+from wattpack.model.records import NodeRecord
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -62,7 +63,7 @@ def capacity_rows(tasks: Any, nodes: Any, count: Integers, pairs: Pairs, sizes_m
     return sparse.vstack(rows).tocsr(), np.concatenate(limits).astype(np.float64)
 
 
-def socket_lines(node: Any) -> list[tuple[float, float]]:
+def socket_lines(node: NodeRecord) -> list[tuple[float, float]]:
     """Lines (W per vCPU, W at 0 vCPU) under a node's socket watts above idle as a function of the vCPU in use.
 
     Their maximum is the largest convex function below the steps. It is convex, so the mean of the steps over several

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from wattpack.engine.core.state import State
 from wattpack.errors import RunError
 from wattpack.model.nodes import NODE
-from wattpack.model.power import GPU_MILLI
+from wattpack.model.power import GPU_MILLI, nodes_power_mw
 from wattpack.optimise.defrag.chains import Chain, Layout
 from wattpack.optimise.defrag.cost import MAX_TOUCHED, Board, fill_costs, move_task, try_chains
 
@@ -135,5 +135,5 @@ class Table:
     def _measure(self, nodes: Iterable[int]) -> tuple[float, float, float]:
         """Milliwatts, fragmentation in milli-GPU and wholly free GPUs of these nodes."""
         found = self.board.nodes[sorted(nodes)]
-        watts = int(found.cpu_power_mw.sum() + found.gpu_power_mw.sum())
+        watts = int(nodes_power_mw(found).sum())
         return watts, float(found.fragmentation.sum()), int(found.gpu_free.sum())

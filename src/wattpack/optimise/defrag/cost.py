@@ -16,6 +16,7 @@ from wattpack.engine.core.node_cost import best_gpus, has_room, node_cost_w
 from wattpack.engine.core.state import occupy, settle
 from wattpack.jit import kernel, step
 from wattpack.model.policy import World
+from wattpack.model.records import NodeRecord, TaskRecord
 
 NOWHERE = -1
 FREE_CHOICE = -1  # the last task of a chain may go anywhere
@@ -134,7 +135,7 @@ def try_chain(board: Board, chain: Any, leaving: bool, aim: int, to_node: Any, t
 
 
 @step
-def change_settled(node: Any, task: Any, gpus: int, sign: int, world: Any) -> None:
+def change_settled(node: NodeRecord, task: TaskRecord, gpus: int, sign: int, world: World) -> None:
     occupy(node, task, gpus, sign)
     settle(node, world)
 

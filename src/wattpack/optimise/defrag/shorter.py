@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from wattpack.engine.core.node_cost import has_room, node_cost_w
 from wattpack.engine.core.state import occupy, settle
 from wattpack.jit import kernel, step
+from wattpack.model.records import TaskRecord
 from wattpack.optimise.defrag.cost import NOWHERE, Board
 
 
@@ -26,7 +27,7 @@ class Listed(NamedTuple):
 
 
 @step
-def change_copies(board: Board, at: int, n: int, task: Any, gpus: int, sign: int) -> bool:
+def change_copies(board: Board, at: int, n: int, task: TaskRecord, gpus: int, sign: int) -> bool:
     """Let the task come to or leave node `n`, if that is one of the first `at` copies; False if it has no room."""
     for c in range(at):
         if board.touched[c] == n:

@@ -15,7 +15,8 @@ from wattpack.engine.core.state import occupy, settle
 from wattpack.jit import inner, kernel, step
 from wattpack.model.fit import FITS, fits
 from wattpack.model.nodes import MAX_GPUS
-from wattpack.model.power import GPU_MILLI
+from wattpack.model.power import GPU_MILLI, node_power_mw
+from wattpack.model.records import NodeRecord
 from wattpack.optimise.defrag.cost import Board
 
 NANOWATTS = 1_000_000_000  # a watt
@@ -57,12 +58,12 @@ class Steps(NamedTuple):
 
 
 @inner
-def cost_nw(node: Any, worth_mw: int) -> int:
+def cost_nw(node: NodeRecord, worth_mw: int) -> int:
     """Watts and priced fragmentation of a settled node."""
     micro = 0
     for reason in range(6):
         micro += node.fragmentation_micro[reason]
-    return (node.cpu_power_mw + node.gpu_power_mw) * 1_000_000 + worth_mw * micro // 1000
+    return node_power_mw(node) * 1_000_000 + worth_mw * micro // 1000
 
 
 @step

@@ -1,124 +1,22 @@
-"""Nodes and pods of a cluster as the engine needs them; what cannot be read is said in a line."""
+"""Pods of a cluster as the engine needs them; what cannot be read is said in a line."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kube.made import container, make_node, make_pod, pod_json
-from wattpack.errors import UserError
+from kube.made import make_pod, pod_json
 from wattpack.kube.dialects import DIALECTS
-from wattpack.kube.objects import NODE, POD, Pod
-from wattpack.kube.translate import (
-    NodeFacts,
-    Reading,
-    Unreadable,
-    binding_annotations,
-    pod_requests,
-    read_node,
-    read_pod,
-    read_task,
-    smallest_gpu_memory_mib,
-)
-from wattpack.model.power import MEASURED
+from wattpack.kube.objects import POD, Unreadable
+from wattpack.kube.read_pod import binding_annotations, read_pod, read_task
+from wattpack.kube.reading import Reading
 from wattpack.model.tasks import TaskClass, check_class
 
 NVIDIA = Reading(dialect=DIALECTS["nvidia"])
-GI = 2**30 * 10**9
-
-
-def asks(pod: Pod) -> tuple[int, int]:
-    """milli-vCPU and MiB of the pod as a whole."""
-    task = read_task(pod, NVIDIA)
-    return task.cpu_milli, task.memory_mib
-
-
-def test_a_node_is_what_it_can_give_rounded_down() -> None:
-    node = make_node("n", gpus=4, model="Tesla-T4", cpu="3920m", memory="16000001Ki")
-    assert read_node(node, NVIDIA) == NodeFacts("n", 3920, 15625, 4, "T4", "")
-
-
-def test_equal_nodes_have_equal_facts_whatever_else_changes() -> None:
-    one, other = make_node(gpus=2), make_node(gpus=2, labels={"zone": "b"}, annotations={"heartbeat": "12"})
-    assert read_node(one, NVIDIA) == read_node(other, NVIDIA)
-
-
-@pytest.mark.parametrize(
-    ("given", "said"),
-    [
-        ({"gpus": 17}, "17 GPUs, expected at most 16"),
-        (
-            {"gpus": 1, "model": "NVIDIA-RTX-9999"},
-            "label nvidia.com/gpu.product is 'NVIDIA-RTX-9999', a model without a power entry: "
-            'map it in the configuration, [models] "NVIDIA-RTX-9999" = "..."',
-        ),
-        ({"nvidia.com/gpu": "2"}, "has GPUs but no label nvidia.com/gpu.product"),
-        ({"gpus": 8, "labels": {"nvidia.com/gpu.replicas": "4"}}, "time-sliced GPUs (nvidia.com/gpu.replicas 4)"),
-        ({"gpus": 7, "model": "NVIDIA-A100-SXM4-40GB-MIG-1g.5gb"}, "MIG strategy single"),
-        ({"cpu": "many"}, "quantity 'many', expected one like"),
-        ({"memory": "-1Gi"}, "quantity '-1Gi', expected none below 0"),
-        ({"cpu": "1e30"}, "expected at most 1000000000000"),
-    ],
-)
-def test_a_node_that_cannot_be_read_is_named_with_the_reason(given: dict[str, Any], said: str) -> None:
-    with pytest.raises(Unreadable) as fault:
-        read_node(make_node("n", **given), NVIDIA)
-    assert str(fault.value).startswith("node n: ")
-    assert said in str(fault.value)
-
-
-def test_own_names_of_models_come_before_all_others_and_must_be_known() -> None:
-    reading = replace(NVIDIA, models={"NVIDIA-RTX-9999": "T4", "Tesla-T4": "A10"})
-    assert read_node(make_node(gpus=1, model="NVIDIA-RTX-9999"), reading).model == "T4"
-    assert read_node(make_node(gpus=1, model="Tesla-T4"), reading).model == "A10"
-    with pytest.raises(UserError, match=r"\[models\]: 'x' is 'Z9', expected a model with known watts"):
-        replace(NVIDIA, models={"x": "Z9"})
-
-
-def test_the_model_and_the_cpu_come_from_the_configured_labels() -> None:
-    reading = replace(NVIDIA, gpu_model_label="pool", cpu_model_label="cpu", profile=MEASURED)
-    node = make_node("n", gpus=1, labels={"pool": "nvidia-l4", "cpu": "epyc-7763"})
-    assert read_node(node, reading)[4:] == ("L4", "EPYC 7763")
-    with pytest.raises(Unreadable, match="label cpu is 'i386', a CPU without a power entry"):
-        read_node(make_node(labels={"cpu": "i386"}), reading)
-
-
-def test_containers_add_up_and_limits_stand_in_for_requests() -> None:
-    pod = make_pod(containers=[container("500m", "1Gi"), {"resources": {"limits": {"cpu": "1", "memory": "1"}}}])
-    assert asks(pod) == (1500, 1025)
-
-
-def test_a_request_comes_before_a_limit() -> None:
-    assert asks(make_pod(containers=[container("1", "1Gi", limits={"cpu": "8", "memory": "8Gi"})])) == (1000, 1024)
-
-
-def test_the_largest_init_container_counts_if_it_is_more_than_the_containers() -> None:
-    init = [container("4", "1Gi"), container("2", "8Gi")]
-    pod = make_pod(containers=[container("1", "2Gi"), container("1", "2Gi")], spec={"initContainers": init})
-    assert asks(pod) == (4000, 8192)  # cpu max(1 + 1, 4, 2), memory max(2 + 2, 1, 8)
-
-
-def test_sidecars_run_beside_the_containers_and_beside_the_init_containers_after_them() -> None:
-    init = [container("3", "1Gi"), container("1", "1Gi", always=True), container("3", "1Gi")]
-    pod = make_pod(containers=[container("1", "1Gi")], spec={"initContainers": init})
-    # together: 1 + 1 = 2; first init 3 alone; second 3 + 1 = 4, the largest. Memory: 2 together, 1 alone, 2 with it.
-    assert asks(pod) == (4000, 2048)
-
-
-def test_requests_of_the_pod_replace_the_sum_and_overhead_comes_on_top() -> None:
-    spec = {"resources": {"requests": {"cpu": "6"}}, "overhead": {"cpu": "250m", "memory": "120Mi"}}
-    assert asks(make_pod(containers=[container("1", "1Gi")], spec=spec)) == (6250, 1144)
-
-
-def test_gpus_of_init_containers_are_not_added_to_those_of_containers() -> None:
-    gpu = {"nvidia.com/gpu": "2"}
-    pod = make_pod(containers=[container(**gpu), container(**gpu)], spec={"initContainers": [container(**gpu)]})
-    assert read_task(pod, NVIDIA)[2:4] == (4, 1000)
 
 
 @pytest.mark.parametrize(
@@ -212,15 +110,6 @@ def test_a_task_without_gpu_gets_no_annotation() -> None:
     assert binding_annotations((), TaskClass(1, 1, 0, 0), Reading()) == {}
 
 
-def test_the_memory_of_a_gpu_is_the_smallest_of_the_labels_or_of_the_catalog() -> None:
-    big = make_node("a", gpus=1, model="NVIDIA-A100-SXM4-80GB", labels={"nvidia.com/gpu.memory": "81920"})
-    t4 = make_node("b", gpus=1, model="Tesla-T4")  # no label: 15360 MiB in the catalog
-    none = make_node("c", labels={"nvidia.com/gpu.memory": "1"})
-    assert smallest_gpu_memory_mib([big], NVIDIA) == 81920
-    assert smallest_gpu_memory_mib([big, t4, none], NVIDIA) == 15360
-    assert smallest_gpu_memory_mib([none], NVIDIA) == 0
-
-
 def test_go_writes_null_for_a_time_that_is_not_set() -> None:
     text = json.dumps(pod_json() | {"metadata": {"name": "p", "creationTimestamp": None}})
     assert read_pod(POD.decode(text), NVIDIA).created == ""
@@ -263,8 +152,3 @@ def test_whatever_a_pod_says_it_is_a_task_the_engine_takes_or_unreadable(
         return
     check_class(facts.task)
     assert facts.gpus is None or len(facts.gpus) == facts.task.num_gpu
-
-
-def test_a_pod_without_containers_asks_for_nothing() -> None:
-    assert pod_requests(POD.decode(b"{}")) == ({}, [])
-    assert read_node(NODE.decode(b"{}"), NVIDIA) == NodeFacts("", 0, 0, 0, "", "")

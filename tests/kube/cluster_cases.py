@@ -1,9 +1,9 @@
-"""Small clusters and pods for tests of the live cluster."""
+"""Small clusters and pods for tests of the cluster under a policy."""
 
 from __future__ import annotations
 
-from wattpack.kube.live import Live
-from wattpack.kube.translate import NodeFacts, PodFacts
+from wattpack.kube.cluster import Cluster
+from wattpack.kube.facts import NodeFacts, PodFacts
 from wattpack.model.power import PAPER
 from wattpack.model.target import Target
 from wattpack.model.tasks import TaskClass, Workload
@@ -26,8 +26,8 @@ def make_pod(uid: str, task: TaskClass = HALF, node: str = "", gpus: tuple[int, 
     return PodFacts(uid, "default", f"pod-{uid}", task, node, gpus, False, "wattpack", "2026-01-01T00:00:00Z")
 
 
-def make_live(policy: str = "fgd", nodes: int = 3, target: Target | None = TARGET) -> Live:
-    live = Live(parse(policy), PAPER, target)
+def make_cluster(policy: str = "fgd", nodes: int = 3, target: Target | None = TARGET) -> Cluster:
+    cluster = Cluster(parse(policy), PAPER, target)
     for number in range(nodes):
-        live.set_node(make_node(f"n{number}", model="T4" if number == 1 else "V100M16"))
-    return live
+        cluster.update_node(make_node(f"n{number}", model="T4" if number == 1 else "V100M16"))
+    return cluster

@@ -1,0 +1,59 @@
+"""A datacenter under one policy: the State, Plan and Scores that every run and the live service work on."""
+
+from __future__ import annotations
+
+from wattpack.engine.core.columns import new_columns
+from wattpack.engine.core.faults import BAD_SCORE, CLASS, KIND, NO_FAULT, NOT_FINITE, raise_fault
+from wattpack.engine.core.plan import new_plan
+from wattpack.engine.core.scores import new_scores
+from wattpack.engine.core.state import filter_all, new_state
+from wattpack.errors import RunError
+from wattpack.model.nodes import Datacenter
+from wattpack.model.policy import Mix, new_world
+from wattpack.model.power import PAPER, PowerProfile
+from wattpack.model.target import Target
+from wattpack.model.tasks import TaskClass, Workload, check_class, task_records
+
+
+class Engine:
+    """A datacenter under one policy, ready to take tasks of the given classes.
+
+    A run knows its classes from the start. A live cluster does not: `spare` of them can be added later.
+    """
+
+    def __init__(
+        self,
+        datacenter: Datacenter,
+        classes: tuple[TaskClass, ...],
+        mix: Mix,
+        target: Target,
+        profile: PowerProfile = PAPER,
+        spare: int = 0,
+    ) -> None:
+        world = new_world(datacenter, target, profile)
+        self.datacenter, self.classes, self.mix, self.profile, self.spare = datacenter, classes, mix, profile, spare
+        self.plan = new_plan(mix, datacenter, target, profile, world)
+        blank = TaskClass(0, 0, 0, 0)
+        self.sharing = len(classes) if self.plan.amounts_only else 0
+        self.state = new_state(datacenter, classes + (blank,) * spare, world, self.plan, profile, self.sharing)
+        self.scores = new_scores(self.state, self.plan)
+
+    def add_class(self, task: TaskClass) -> int:
+        """Add a class, in the place of a spare one; returns its number."""
+        check_class(task)
+        if self.spare == 0:
+            raise RunError(f"no spare class left beside {len(self.classes)}")
+        k = len(self.classes)
+        self.state.tasks[k] = task_records([task], self.datacenter, self.profile.default_cpu)[0]
+        # No scores of this class are cached yet, so none become wrong. The other classes keep their bits.
+        self.state = self.state._replace(columns=new_columns(self.state.tasks, self.state.nodes, self.sharing))
+        filter_all(self.state)
+        self.classes, self.spare = (*self.classes, task), self.spare - 1
+        return k
+
+    def stop_if_faulty(self, workload: Workload | None = None) -> None:
+        """Raise a RunError if the kernel that was called last met a score or price that is not finite."""
+        if self.state.fault[KIND] != NO_FAULT:
+            if self.state.fault[KIND] == BAD_SCORE:  # it stays in the cache: nothing more is chosen from that column
+                self.scores.asked[self.state.columns.of[int(self.state.fault[CLASS])].column].overflow = NOT_FINITE
+            raise_fault(self.state, self.plan, self.mix, self.datacenter, self.classes, workload)
