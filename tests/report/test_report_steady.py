@@ -11,7 +11,7 @@ from report.test_report_html import EVIL, MADE, Page
 from wattpack.engine.runs.steady import Steady
 from wattpack.experiments.options import Moving
 from wattpack.experiments.steady_table import SteadyRow
-from wattpack.report.curve_plots import save
+from wattpack.report.figure_parts import save
 from wattpack.report.html import report
 from wattpack.report.pictures import write_steady_figures
 from wattpack.report.steady_chart import round_ticks, series_of

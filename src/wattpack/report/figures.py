@@ -10,7 +10,7 @@ import numpy as np
 from wattpack.errors import UserError
 from wattpack.experiments.curves import LOADS, Results, at
 from wattpack.experiments.lineup import BASELINE, COMPETITORS, MIXES, PWR, pwr_share
-from wattpack.report.curve_plots import (
+from wattpack.report.figure_parts import (
     COLUMN,
     EOPC_LABEL,
     GRAR_LABEL,

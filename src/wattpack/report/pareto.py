@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from wattpack.experiments.lineup import BASELINE
 from wattpack.experiments.tune.measured import Measured
-from wattpack.report.curve_plots import COLUMN, finish, legend_above, new_figure, plain, print_style
+from wattpack.report.figure_parts import COLUMN, finish, legend_above, new_figure, plain, print_style
 from wattpack.report.style import label
 
 if TYPE_CHECKING:

@@ -27,7 +27,7 @@ def write_page(
 
 def write_compare_figures(out: Path, results: Results) -> list[Path]:
     """`figures/compare-TRACE.png` of each trace."""
-    from wattpack.report.curve_plots import save
+    from wattpack.report.figure_parts import save
     from wattpack.report.figures import compare_figure
 
     figures = []
@@ -40,7 +40,7 @@ def write_steady_figures(out: Path, rows: Sequence[SteadyRow]) -> list[Path]:
     """`figures/steady-TRACE.png` of each trace with steady states."""
     if not rows:
         return []
-    from wattpack.report.curve_plots import save
+    from wattpack.report.figure_parts import save
     from wattpack.report.steady_figure import steady_figure
 
     own, figures = by_trace(rows), []

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from wattpack.experiments.steady_table import SteadyRow
-from wattpack.report.curve_plots import COLUMN, GRAR_LABEL, finish, legend_above, new_figure, plain, print_style
+from wattpack.report.figure_parts import COLUMN, GRAR_LABEL, finish, legend_above, new_figure, plain, print_style
 from wattpack.report.steady_chart import Point, Series, series_of
 from wattpack.report.steady_rows import baseline_lookup, moving_text, titles
 from wattpack.report.style import label, look, trace_label

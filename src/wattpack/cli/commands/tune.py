@@ -138,7 +138,7 @@ def title_of(wanted: Wanted) -> str:
 
 
 def write_figure(tuned: Tuned, wanted: Wanted, out: Path) -> list[Path]:
-    from wattpack.report.curve_plots import save
+    from wattpack.report.figure_parts import save
     from wattpack.report.pareto import pareto_figure
 
     figure = pareto_figure(tuned.found, tuned.front, tuned.advice.best.policy, title_of(wanted))
