@@ -73,7 +73,10 @@ def test_every_command_that_runs_plugins_can_skip_the_check(command: str, capsys
 
 def test_compare_imports_a_plugin_once(tmp_path: Path) -> None:
     plugin, mark = tmp_path / "checked.py", tmp_path / "imports"
-    plugin.write_text(f"open({str(mark)!r}, 'a').write('once')\n" + PLUGIN.format(score="-node.cpu_left // 1000"))
+    counted = (
+        f"from pathlib import Path\nfile = Path({str(mark)!r})\nfile.write_text('again' if file.exists() else 'once')\n"
+    )
+    plugin.write_text(counted + PLUGIN.format(score="-node.cpu_left // 1000"))
     words = ["--datacenter", write_nodes(tmp_path), "--trace", write_tasks(tmp_path), "--policy", "checked"]
     try:
         main(["compare", *words, "--plugin", str(plugin), "--seeds", "1", "--no-bound", "--out", str(tmp_path / "out")])
