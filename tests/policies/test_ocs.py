@@ -18,9 +18,9 @@ from reference import Gpus, Node, TargetClass, Task
 from wattpack.cli import main
 from wattpack.engine.core.choose import choose
 from wattpack.errors import UserError
+from wattpack.experiments.digests import policy_digest
 from wattpack.experiments.policy_check.check import check_policy
 from wattpack.experiments.policy_check.history import small_datacenter, small_workload
-from wattpack.experiments.scenario import policy_digest
 from wattpack.experiments.simulate import simulate
 from wattpack.jit import kernel
 from wattpack.policies.expression import parse
