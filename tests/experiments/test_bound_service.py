@@ -10,9 +10,10 @@ from wattpack.datasets import alibaba2023
 from wattpack.experiments.bound.curves import arrived_by, with_bound
 from wattpack.experiments.bound.service import window_of
 from wattpack.experiments.compare import compare
-from wattpack.experiments.curves import CPU_ONLY, LEAST, LOADS, at, read_at_loads
-from wattpack.experiments.scenario import run_seed
-from wattpack.experiments.summary import BOUND, Results, summary_rows
+from wattpack.experiments.curves import CPU_ONLY, LEAST, LOADS, Results, at, read_at_loads
+from wattpack.experiments.fill_up import run_seed
+from wattpack.experiments.lineup import BOUND
+from wattpack.experiments.summary import summary_rows
 from wattpack.optimise.bound.lp import ConfigurationLp
 from wattpack.policies.expression import parse
 from wattpack.report.metrics import SAVING_LOADS, eopc_w, raw_saving, saving, unbeaten_at, watts_per_gpu

@@ -9,7 +9,7 @@ import pytest
 from report.builders import PAPER_POLICIES, PAPER_TRACES, make_bound, make_curves, make_results
 from wattpack.errors import UserError
 from wattpack.experiments.curves import LOADS
-from wattpack.report.curve_plots import Line, draw_lines, new_figure, print_style
+from wattpack.report.figure_parts import Line, draw_lines, new_figure, print_style
 from wattpack.report.figures import compare_figure, paper_figures, save, saving_figure
 from wattpack.report.style import label, look
 

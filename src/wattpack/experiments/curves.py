@@ -26,7 +26,7 @@ LEAST = "least_w"  # the least power at the curve's own service; where the bound
 def read_at_loads(run: Run, up_to: float = UP_TO) -> dict[str, NDArray[np.float64]]:
     """The state at each of LOADS: after the last task that arrived at or below that load; NaN where none came near it.
 
-    A run that was told to end at `up_to` ends before the first task that would exceed it: it is read up to there, also
+    A run with an end at `up_to` ends before the first task that would exceed it: it is read up to there, also
     where that task was a large one.
     """
     capacity = max(1, run.datacenter.gpu_milli)
@@ -97,6 +97,9 @@ class Curves:
         own = self.values["eopc_w"][[self.seeds.index(seed) for seed in common]]
         other = baseline.values["eopc_w"][[baseline.seeds.index(seed) for seed in common]]
         return 1 - own / other
+
+
+Results = dict[tuple[str, str], Curves]  # by (trace, policy)
 
 
 def at(load: float) -> int:

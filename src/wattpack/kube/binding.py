@@ -110,7 +110,7 @@ class Binder:
             return str(fault)
         seen = await self.look(pod.namespace, pod.name)
         if seen is None:
-            log.warning("bind of %s/%s: %s; what became of it is not known yet", pod.namespace, pod.name, fault)
+            log.warning("bind of %s/%s: %s; whether the pod was bound is not known yet", pod.namespace, pod.name, fault)
             return str(fault)
         if seen.metadata.uid != pod.uid:
             self.service.view.remove_pod(pod.uid)

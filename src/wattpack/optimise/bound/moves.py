@@ -11,13 +11,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wattpack.engine.core.decide import free_gpus
+from wattpack.engine.core.faults import NOWHERE
+from wattpack.engine.core.pick import free_gpus
 from wattpack.jit import kernel, step
 from wattpack.model.fit import FITS, fits
 from wattpack.model.power import GPU_MILLI, VCPU_MILLI_PER_CORE, cpu_power_mw, kernel_total_power
 from wattpack.model.records import Floats, Integers, NodeRecord, Records, SmallIntegers, TaskRecord
 
-NOWHERE = -1
 DRAWS = 4  # random numbers that one move takes
 TRIES = 8  # nodes tried for one with room
 UNBALANCE_W = 20.0  # watts per GPU that lacks vCPU

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from wattpack.engine.core.faults import NOWHERE
 from wattpack.engine.core.node_cost import best_gpus, has_room, node_cost_w
 from wattpack.engine.core.state import State, occupy, settle
 from wattpack.jit import kernel, step
@@ -19,7 +20,6 @@ from wattpack.model.nodes import NODE
 from wattpack.model.policy import World
 from wattpack.model.records import Floats, Integers, NodeRecord, Records, RecordTable, SmallIntegers, TaskRecord
 
-NOWHERE = -1
 FREE_CHOICE = -1  # the last task of a chain may go anywhere
 MAX_TOUCHED = 64  # nodes that one chain may touch
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from wattpack.engine.core.decide import free_gpus
+from wattpack.engine.core.pick import free_gpus
 from wattpack.engine.core.state import occupy, settle
 from wattpack.jit import inner, kernel, step
 from wattpack.model.fit import FITS, fits
