@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from wattpack.datasets.inflation import seeded
 from wattpack.engine.core.engine import Engine
+from wattpack.engine.core.faults import NOWHERE
 from wattpack.engine.core.node_cost import has_room
 from wattpack.engine.core.plan import Plan
 from wattpack.engine.core.state import ALLOCATED, CPU_POWER, GPU_POWER, State, place
@@ -28,7 +29,7 @@ from wattpack.model.records import Integers, NodeRecord, Records, SmallIntegers
 from wattpack.model.target import Target
 from wattpack.model.tasks import Workload, task_records
 from wattpack.optimise.bound.lp import Bound
-from wattpack.optimise.bound.moves import DRAWS, NOWHERE, Assignment, Energy, anneal, fill, follow_plan
+from wattpack.optimise.bound.moves import DRAWS, Assignment, Energy, anneal, fill, follow_plan
 from wattpack.policies.expression import parse
 
 STARTS = ("fgd", "pwr:0.1+fgd:0.9", "ocs")
