@@ -19,7 +19,7 @@ import pytest
 from cli.files import NODES, TASKS
 from wattpack.cli import COMMANDS, main
 from wattpack.datasets import alibaba2023
-from wattpack.experiments import steady_table
+from wattpack.experiments import steady
 from wattpack.experiments.bound import ahead
 from wattpack.policies import BUILT_IN, REGISTRY
 
@@ -110,7 +110,7 @@ def write_inputs(folder: Path, page: Path) -> None:
             (folder / name[1]).write_text(text)
 
 
-def fewer_arrivals(*given: Any, run: Any = steady_table.run_steady) -> Any:
+def fewer_arrivals(*given: Any, run: Any = steady.run_steady) -> Any:
     datacenter, trace, mix, load, seed, profile, _, *rest = given
     return run(datacenter, trace, mix, load, seed, profile, ARRIVALS, *rest)
 
@@ -121,7 +121,7 @@ def test_each_command_of_a_page_runs_in_the_order_of_the_page(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("KUBECONFIG", str(tmp_path / "none"))  # not the cluster of whoever runs the tests
-    monkeypatch.setattr(steady_table, "run_steady", fewer_arrivals)
+    monkeypatch.setattr(steady, "run_steady", fewer_arrivals)
     monkeypatch.setattr(ahead, "usable_cores", lambda: 1)  # the bound of a small trace is no work for a second process
     write_inputs(tmp_path, page)
     try:
