@@ -169,3 +169,12 @@ wattpack.report.figures.compare_figure({("t", "fgd"): curves}, "t")
 assert "matplotlib.pyplot" not in sys.modules
 """
     subprocess.run([sys.executable, "-c", script], check=True)
+
+
+def test_the_power_of_a_small_datacenter_is_drawn_in_kilowatts():
+    results = make_results(pwr=0.15)
+    for curves in results.values():
+        curves.values["eopc_w"] /= 100  # 2 to 14 kW
+    *_, eopc = compare_figure(results, "default").axes
+    assert eopc.get_ylabel() == "EOPC (kW)"
+    assert max(line.get_ydata().max() for line in eopc.lines) == pytest.approx(14.0 * 1.001)

@@ -92,7 +92,10 @@ def compare(
     """
     batch = int(chosen_number(batch, "batch", whole=True))
     milp_seconds = chosen_number(batch_milp_seconds, "batch_milp_seconds")
-    window = new_batch(batch, batch_seconds, milp_seconds)
+    hold_s = None if batch_seconds is None else chosen_number(batch_seconds, "batch_seconds")
+    window = new_batch(batch, hold_s, milp_seconds)
+    if moving is not None and not isinstance(moving, Moving):
+        raise UserError(f"moving: {moving!r}, expected a Moving or None")
     loads = chosen_loads(steady)
     if workers is not None:
         chosen_number(workers, "workers", whole=True)

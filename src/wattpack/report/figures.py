@@ -31,6 +31,7 @@ from wattpack.report.figure_parts import (
 )
 from wattpack.report.metrics import at_equal_service, first_loss, mean, policies, spread
 from wattpack.report.style import KNOWN, trace_label
+from wattpack.report.units import power_unit
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -58,10 +59,11 @@ def compare_figure(results: Results, trace: str) -> Figure:
         zoom = (first_loss(results, trace), 1.0)
         _grar_panel(figure.add_subplot(grid[0, 1]), results, trace, shown, zoom, "GRAR (GPU allocated / requested)")
         axes_eopc = figure.add_subplot(grid[1, 1])
-        lines = column_lines(results, trace, shown, "eopc_w", 1e-6)
+        unit, unit_w = power_unit(float(np.nanmax(mean(results[trace, p], "eopc_w"), initial=0.0)) for p in shown)
+        lines = column_lines(results, trace, shown, "eopc_w", 1 / unit_w)
         draw_lines(axes_eopc, lines, WHOLE)
         axes_eopc.set_ylim(bottom=0)
-        frame(axes_eopc, "Power of the datacenter", EOPC_LABEL)
+        frame(axes_eopc, "Power of the datacenter", f"EOPC ({unit})")
         legend_above(figure, axes, 4)
         figure.supxlabel(plain(f"{trace_label(trace)}, {_seeds(results, trace)}"), fontsize=6.3, color="#555555")
         return finish(figure)

@@ -22,9 +22,9 @@ from wattpack.files import write_whole
 from wattpack.jit import say_if_compiling
 from wattpack.model.power import PAPER
 from wattpack.optimise.bound.lp import ConfigurationLp
+from wattpack.report.units import power_unit
 
 DEFAULT_LOADS = "0.2,0.5,0.8,0.9,0.95,1.0"
-LARGE_W = 50_000  # idle power from which power is shown in MW
 
 
 def bound_command(
@@ -95,7 +95,7 @@ def bound_command(
         shares = "the trace's shares" if seed is None else f"the tasks that have arrived in the run with seed {seed}"
         tell(f"{name}: {shares}")
         lp = ConfigurationLp(nodes, tasks.classes, watts)
-        unit = ("MW", 1e6) if lp.idle_w > LARGE_W else ("kW", 1e3)
+        unit = power_unit([lp.idle_w])
         for place, load in enumerate(at):
             rows.append(bound_row(name, load, lp, nodes, tasks, seed, watts, baselines[name], offline))
             tell(_line(rows[-1], place == 0, *unit))
@@ -139,7 +139,7 @@ def _line(row: BoundRow, with_titles: bool, unit: str, unit_w: float) -> str:
 
 
 def explanation(rows: Sequence[BoundRow]) -> str:
-    """What the numbers mean, for a reader who sees them for the first time."""
+    """An explanation of the numbers for new readers."""
     texts = [
         "No placement of these tasks, not even one that knows them all beforehand, serves more GPU than `served at",
         "most`, and none that serves as much (tasks without GPU included) draws less than `least power`, which is that",
@@ -165,7 +165,7 @@ def explanation(rows: Sequence[BoundRow]) -> str:
 
 
 def write_rows(path: Path, rows: Sequence[BoundRow]) -> None:
-    """The table as CSV; cells of what was not asked for are empty."""
+    """The table as CSV; cells of values that were not requested are empty."""
 
     def write(temporary: Path) -> None:
         with temporary.open("w", newline="", encoding="utf-8") as file:

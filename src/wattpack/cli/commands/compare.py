@@ -148,7 +148,7 @@ def parse_moving(every: int | None, moves: int, pause_s: float, with_steady: boo
 
 
 def bounded(comparison: Comparison, datacenter: str, out: Path, insists: bool) -> Comparison:
-    """The comparison with the bound of each trace, where it can be had in seconds or the user insists."""
+    """The comparison with the bound of each trace that takes seconds, or of all traces if the user insists."""
     inputs = comparison.inputs
     traces = {name: trace for name, trace in inputs.traces.items() if insists or bound_is_quick(trace)}
     results = with_bound(comparison.results, inputs.datacenters[datacenter], traces, folder=out)

@@ -159,7 +159,7 @@ def print_moves(found: Sequence[Move], datacenter: Datacenter, workload: Workloa
 
 
 def print_totals(before: Totals, after: Totals, bound_w: float, found: Sequence[Move]) -> None:
-    """Before and after, side by side, and how much of what is possible that is."""
+    """Before and after, side by side, and the largest saving that any placement could reach."""
     rows = [
         ("", "before", "after"),
         ("power, W", f"{before[0]:,.0f}", f"{after[0]:,.0f}"),

@@ -118,7 +118,7 @@ def read_pod_file(file: Path) -> dict[str, Any]:
 
 
 def as_json(document: dict[str, Any], file: Path) -> bytes:
-    """Aliases are written out in JSON: ten of ten of ten ... is a small file and a large text, a cycle has no end."""
+    """JSON without YAML aliases: nested aliases can make a small file huge, and a cycle has no end."""
     waiting: list[Any] = [document]
     values = 0
     while waiting:

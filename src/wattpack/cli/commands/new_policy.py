@@ -31,7 +31,7 @@ def new_policy_command(name: str, /, *, out: Path = Path()) -> None:
     files = {out / f"{name}.py": POLICY, out / f"test_{name}.py": TEST}
     check_folder(out, [file.name for file in files], ())
     for file in files:
-        if os.path.lexists(file):  # a link to nothing, too: its target is not ours to make
+        if os.path.lexists(file):  # also a dangling link: we must not create its target
             raise UserError(f"{file}: is there already, expected a new name or another --out")
     make_folder(out)
     for file, text in files.items():

@@ -1,4 +1,4 @@
-"""`wattpack paper`: every figure, table and statement of the paper, again."""
+"""`wattpack paper`: reproduces every figure, table and statement of the paper."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ def _plural(verdict: str) -> str:
 
 
 def published_table(differences: Sequence[Difference]) -> Table:
-    """The largest difference of every trace and policy, with what two sets of seeds may differ by."""
+    """The largest difference of every trace and policy, with the difference that two sets of seeds may have."""
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0))
     for name in ("trace", "policy", "measure"):
         table.add_column(name, no_wrap=True)
@@ -189,7 +189,7 @@ def published_line(differences: Sequence[Difference]) -> str:
 
 
 def raise_if_wrong(claims: Sequence[Claim]) -> None:
-    """Exit code 1 for a statement that our data alone decide; that another one differs is a result."""
+    """Exit code 1 if a statement about the built-in data differs; a difference in another statement is a result."""
     wrong = must_hold_but_differ(claims)
     if wrong:
         raise RunError(f"must hold, but differs: {'; '.join(f'{claim.id}, {claim.why}' for claim in wrong)}")

@@ -1,4 +1,4 @@
-"""`wattpack policies`."""
+"""`wattpack policies`: the list of policies."""
 
 from __future__ import annotations
 

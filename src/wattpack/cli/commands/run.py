@@ -1,4 +1,4 @@
-"""`wattpack run`: any experiment that is written down."""
+"""`wattpack run`: the runs of an experiment file."""
 
 from __future__ import annotations
 

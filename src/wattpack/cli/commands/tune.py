@@ -131,7 +131,7 @@ def _cells(one: Measured) -> list[str]:
 
 
 def title_of(wanted: Wanted) -> str:
-    """What was tuned for, in a line."""
+    """The datacenter, trace and loads, in a line."""
     where = [f"fill-up at {', '.join(f'{load:g}' for load in wanted.loads)}"] if wanted.loads else []
     where += [f"steady state at {', '.join(f'{load:g}' for load in wanted.steady)}"] if wanted.steady else []
     return f"{Path(wanted.trace).stem} on {Path(wanted.datacenter).stem}, {' and '.join(where)}"
@@ -146,7 +146,7 @@ def write_figure(tuned: Tuned, wanted: Wanted, out: Path) -> list[Path]:
 
 
 def show(tuned: Tuned, wanted: Wanted, out: Path, figures: list[Path]) -> None:
-    """The front and the advice, and where everything is."""
+    """Print the front, the advice and the paths of the files."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text

@@ -71,7 +71,7 @@ def chosen_policy(given: str) -> str:
 
 def chosen_plugins(given: str | Path | Iterable[str | Path | Plugin]) -> list[str | Path | Plugin]:
     """Files, or none."""
-    found: list[str | Path | Plugin] = [given] if isinstance(given, str | Path) else list(given)
+    found: list[Any] = list(given) if isinstance(given, Iterable) and not isinstance(given, str) else [given]
     for one in found:
         if not isinstance(one, str | Path | Plugin):
             raise UserError(f"plugins: {one!r}, expected Python files that call wattpack.register")
