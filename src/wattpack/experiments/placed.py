@@ -13,7 +13,7 @@ from wattpack.engine.runs.record import Run, gpu_index_text
 from wattpack.errors import UserError
 from wattpack.experiments.lineup import BASELINE
 from wattpack.model.nodes import Datacenter
-from wattpack.model.power import GPU_MILLI, PowerProfile
+from wattpack.model.power import GPU_MILLI, PowerProfile, total_power
 from wattpack.model.target import Target
 from wattpack.model.tasks import Workload
 from wattpack.policies.expression import parse
@@ -58,7 +58,7 @@ def measure_placements(
     """Of the placements as they are."""
     totals = engine_with(placements, datacenter, workload, target, profile).state.totals
     return Placed(
-        power_w=int(totals[CPU_POWER] + totals[GPU_POWER]) / 1000,
+        power_w=int(total_power(totals[CPU_POWER], totals[GPU_POWER])) / 1000,
         served_gpus=int(totals[ALLOCATED]) / GPU_MILLI,
         requested_gpus=int(workload.gpu_request_milli().sum()) / GPU_MILLI,
         fragmentation_gpus=float(totals[FRAGMENTATION : FRAGMENTATION + 6].sum()) / MICRO / GPU_MILLI,
@@ -70,7 +70,7 @@ def measure_placements(
 def measure_run(run: Run) -> Placed:
     """Of a policy's own run, after its last task."""
     if len(run) == 0:
-        power_w = int(run.start[CPU_POWER] + run.start[GPU_POWER]) / 1000
+        power_w = int(total_power(run.start[CPU_POWER], run.start[GPU_POWER])) / 1000
         return Placed(power_w, 0, 0, float(run.start[FRAGMENTATION:].sum()) / MICRO / GPU_MILLI, 0, 0)
     return Placed(
         power_w=float(run.power_w[-1]),
