@@ -8,7 +8,7 @@ import re
 import time
 from typing import TYPE_CHECKING
 
-from wattpack.engine.core.faults import NOWHERE
+from wattpack.engine.core.state import NOWHERE
 from wattpack.kube.client import ApiError
 from wattpack.kube.gpus import bits, gpu_numbers
 from wattpack.kube.live import Placed
