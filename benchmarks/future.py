@@ -1,7 +1,7 @@
-"""`python -m benchmarks.future [--out FOLDER] [--page FILE]`: the tables of docs/future-work.md, from future.toml.
+"""`python -m benchmarks.future [--out FOLDER] [--page FILE]`: the tables of docs/research/future-work.md.
 
-Runs the experiment (what is finished in the folder is kept), the bound of each trace and the steady state, and writes
-the tables between the marks `<!-- NAME -->` and `<!-- end -->` of the page.
+Runs the experiment of future.toml (what is finished in the folder is kept), the bound of each trace and the steady
+state, and writes the tables between the marks `<!-- NAME -->` and `<!-- end -->` of the page.
 """
 
 from __future__ import annotations
@@ -15,13 +15,15 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from wattpack.experiments.axes import resolve
-from wattpack.experiments.bound.curves import BOUND, with_bound
-from wattpack.experiments.curves import LOADS, Curves, at
-from wattpack.experiments.runner import run_experiment
+from wattpack.experiments.bound.curves import with_bound
+from wattpack.experiments.curves import LOADS, Curves, Results, at
+from wattpack.experiments.folder import ResultsFolder
+from wattpack.experiments.lineup import BASELINE, BOUND
+from wattpack.experiments.options import Offered
+from wattpack.experiments.runner import Report, run_all, run_experiment, summarise_steady
 from wattpack.experiments.spec import load_experiment
-from wattpack.experiments.steady_table import SteadyRow, run_steady_table
-from wattpack.experiments.summary import BASELINE, Results
+from wattpack.experiments.spec.axes import Experiment, resolve
+from wattpack.experiments.steady_table import SteadyRow
 
 SAVING_AT = (0.2, 0.4, 0.6, 0.8, 0.9, 0.95)
 GRAR_AT = (0.9, 0.95, 1.0)
@@ -130,6 +132,16 @@ def service_table(results: Results) -> str:
     return "\n".join(lines)
 
 
+def steady_states(experiment: Experiment, loads: Sequence[float], out: Path, report: Report) -> list[SteadyRow]:
+    """The experiment's policies in steady state at these loads instead of its fill-ups."""
+    steady = tuple(Offered(load) for load in loads)
+    blocks = tuple(replace(block, up_to=(), steady=steady) for block in experiment.blocks)
+    inputs, scenarios = resolve(replace(experiment, blocks=blocks))
+    folder = ResultsFolder(out)
+    run_all(scenarios, inputs, folder, report)
+    return summarise_steady(folder, scenarios)
+
+
 def steady_text(
     rows: Sequence[SteadyRow], results: Results, traces: Sequence[str], steady_loads: Sequence[float]
 ) -> str:
@@ -183,7 +195,9 @@ def write_tables(page: Path, tables: dict[str, str]) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.future", description=__doc__)
     parser.add_argument("--out", type=Path, default=Path("out/future"), help="folder of finished runs")
-    parser.add_argument("--page", type=Path, default=Path("docs/future-work.md"), help="page whose tables are written")
+    parser.add_argument(
+        "--page", type=Path, default=Path("docs/research/future-work.md"), help="page whose tables are written"
+    )
     chosen = parser.parse_args()
 
     def report(done: int, everything: int, what: str) -> None:
@@ -210,12 +224,12 @@ def main() -> None:
     rows = [
         row
         for some, loads in ((with_windows, STEADY_WINDOW_LOADS), (without, STEADY_LOADS))
-        for row in run_steady_table(resolve(some)[1], inputs, loads, chosen.out, report)
+        for row in steady_states(some, loads, chosen.out, report)
     ]
     rows.sort(key=lambda row: " batch " in row.policy)
     write_tables(chosen.page, {"steady": steady_text(rows, results, STEADY_TRACES, STEADY_LOADS)})
     every = replace(experiment, blocks=(replace(single, policies=OCS_STEADY_POLICIES),))
-    rows = run_steady_table(resolve(every)[1], inputs, OCS_STEADY_LOADS, chosen.out, report)
+    rows = steady_states(every, OCS_STEADY_LOADS, chosen.out, report)
     write_tables(chosen.page, {"steady-ocs": steady_text(rows, results, list(inputs.traces), OCS_STEADY_LOADS)})
 
 

@@ -15,13 +15,13 @@ from typing import Any
 from benchmarks.startup import wattpack
 from wattpack.datasets.inflation import node_order, run_workload, seeded
 from wattpack.engine.runs.arrivals import simulate
-from wattpack.experiments.axes import resolve
 from wattpack.experiments.executors import usable_cores
 from wattpack.experiments.folder import ResultsFolder
 from wattpack.experiments.runner import run_all
 from wattpack.experiments.scenario import Inputs, Scenario
-from wattpack.experiments.spec import load_paper
+from wattpack.experiments.spec.axes import resolve
 from wattpack.model.target import Target
+from wattpack.paper.experiment import load_paper
 from wattpack.policies.expression import parse
 
 

@@ -8,7 +8,7 @@ import time
 from wattpack.datasets import alibaba2023
 from wattpack.datasets.inflation import node_order, run_workload, seeded
 from wattpack.engine.runs.arrivals import simulate
-from wattpack.experiments.compare import DEFAULT_POLICIES
+from wattpack.experiments.lineup import DEFAULT_POLICIES
 from wattpack.model.target import Target
 from wattpack.policies.expression import parse
 

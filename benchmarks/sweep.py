@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from wattpack.datasets import alibaba2023
-from wattpack.experiments.axes import Block, Experiment, resolve
-from wattpack.experiments.compare import MIXES
 from wattpack.experiments.executors import usable_cores
 from wattpack.experiments.folder import ResultsFolder
+from wattpack.experiments.lineup import MIXES
 from wattpack.experiments.runner import run_all
 from wattpack.experiments.scenario import Inputs
+from wattpack.experiments.spec.axes import Block, Experiment, resolve
 from wattpack.model.power import PAPER
 
 RUNS = 1000

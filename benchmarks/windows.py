@@ -1,4 +1,4 @@
-"""`python -m benchmarks.windows [--out FOLDER] [--page FILE]`: windows with the MILP, for docs/future-work.md.
+"""`python -m benchmarks.windows [--out FOLDER] [--page FILE]`: windows with the MILP, for docs/research/future-work.md.
 
 One run at a time; seconds are those of a core, so that others on the machine do not count. What is finished in the
 folder is kept; the table between the marks `<!-- milp -->` and `<!-- end -->` of the page is written from it.
@@ -83,7 +83,9 @@ def table(found: Mapping[str, dict[str, Any]]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.windows", description=__doc__)
     parser.add_argument("--out", type=Path, default=Path("out/windows"), help="folder of finished runs")
-    parser.add_argument("--page", type=Path, default=Path("docs/future-work.md"), help="page whose table is written")
+    parser.add_argument(
+        "--page", type=Path, default=Path("docs/research/future-work.md"), help="page whose table is written"
+    )
     parser.add_argument("--finished", action="store_true", help="only write the table, from what is finished")
     chosen = parser.parse_args()
     chosen.out.mkdir(parents=True, exist_ok=True)

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import wattpack
+from wattpack.cli import COMMANDS
 from wattpack.jit.cache import KERNEL_SOURCES
 
 SOURCE = Path(wattpack.__file__).parent
@@ -118,6 +119,27 @@ def test_policies_and_engine_do_not_know_each_other() -> None:
 def test_nothing_imports_the_command_line() -> None:
     importers = {room_of(file) for file in FILES if "cli" in imported_rooms(file)}
     assert importers <= {"cli", "__main__"}
+
+
+def test_no_command_imports_another() -> None:
+    commands = SOURCE / "cli" / "commands"
+    names = {f"wattpack.cli.commands.{file.stem}" for file in commands.glob("*.py")} - {
+        "wattpack.cli.commands.__init__"
+    }
+    assert len(names) >= 14
+    importers = {
+        f"{file.relative_to(SOURCE)} imports {other}"
+        for file in (SOURCE / "cli").rglob("*.py")
+        for other in imported_modules(file) & (names | {"wattpack.cli.commands"})
+    }
+    assert importers == set()
+
+
+def test_every_command_is_a_file_of_its_own() -> None:
+    files = {file.stem for file in (SOURCE / "cli" / "commands").glob("*.py")} - {"__init__"}
+    assert {function.partition(":")[0] for function, _ in COMMANDS.values()} == {
+        f"wattpack.cli.commands.{stem}" for stem in files
+    }
 
 
 def importers_of(package: str) -> set[str]:

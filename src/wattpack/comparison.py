@@ -19,7 +19,8 @@ from wattpack.errors import UserError
 from wattpack.experiments.compare import Compared
 from wattpack.experiments.compare import compare as run_comparison
 from wattpack.experiments.curves import at
-from wattpack.experiments.summary import BASELINE, HEADER, summary_rows, write_summary
+from wattpack.experiments.lineup import BASELINE
+from wattpack.experiments.summary import HEADER, summary_rows, write_summary
 from wattpack.files import make_folder
 from wattpack.frames import new_frame
 
@@ -74,15 +75,15 @@ class Comparison(Compared):
     def save_report(self, path: str | Path = "report.html") -> Path:
         """Write the report, one HTML page that opens offline, and return its path."""
         from wattpack.report.html import write_report
-        from wattpack.report.provenance import made_with
+        from wattpack.report.provenance import provenance_of
 
         if not self.results:
             raise UserError(f"no results to report: {self._faults() or 'no trace has tasks'}")
-        made = made_with("wattpack.compare", self.outcome, self.results, self.on)
+        provenance = provenance_of("wattpack.compare", self.outcome, self.results, self.on)
         datacenters = list(self.inputs.datacenters.values())
         # Watts per GPU need the one datacenter that all curves are of.
         gpus = float(datacenters[0].gpus.sum()) if len(datacenters) == 1 else None
-        return write_report(path, self.results, made, gpus=gpus)
+        return write_report(path, self.results, provenance, gpus=gpus, steady=self.steady)
 
     def save_summary(self, path: str | Path = "summary.csv") -> Path:
         """Write `summary.csv` and return its path."""

@@ -16,7 +16,8 @@ import pytest
 
 from cli.files import NODES, TASKS, write_nodes, write_tasks
 from wattpack.cli import main
-from wattpack.cli.compare import file_names
+from wattpack.experiments.options import Offered
+from wattpack.report.pictures import file_names
 
 
 def compare(out: Path, *more: str) -> None:
@@ -84,20 +85,28 @@ def test_with_the_milp_the_policy_says_so_and_no_window_serves_less(tmp_path: Pa
     assert "FGD, batch 3 milp 60 s" in (out / "report.html").read_text()
 
 
-def test_a_steady_state_with_holds_and_pauses_reports_both(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.fixture
+def few_arrivals(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Steady states of 4,000 arrivals: 60,000 take half a minute and prove no more."""
+    monkeypatch.setattr(Offered.__new__, "__defaults__", (4000,))
+
+
+def test_a_steady_state_with_holds_and_pauses_reports_both(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], few_arrivals: None
+) -> None:
     out = tmp_path / "out"
     words = ("--datacenter", write_nodes(tmp_path), "--trace", write_tasks(tmp_path), "--seeds", "1", "--policy", "fgd")
-    more = ("--steady", "0.5", "--defrag-every", "5000", "--defrag-moves", "3", "--defrag-pause-seconds", "30")
+    more = ("--steady", "0.5", "--defrag-every", "500", "--defrag-moves", "3", "--defrag-pause-seconds", "30")
     compare(out, *words, *more, "--batch", "8", "--batch-seconds", "600", "--no-bound")
     with (out / "steady.csv").open(newline="") as file:
         found = {(row["policy"], row["defrag_every"]): row for row in csv.DictReader(file)}
-    assert set(found) == {(policy, every) for policy in ("fgd", "fgd batch 8") for every in ("", "5000")}
-    held = found["fgd batch 8", "5000"]
+    assert set(found) == {(policy, every) for policy in ("fgd", "fgd batch 8") for every in ("", "500")}
+    held = found["fgd batch 8", "500"]
     assert 0 < float(held["mean_wait_s"]) < float(held["largest_wait_s"]) <= 600
     assert held["defrag_pause_seconds"] == "30"
     assert float(held["lost_gpu_s"]) >= 0
     said = " ".join(capsys.readouterr().out.split())
-    assert "at most 3 moves every 5000 arrivals, each paused for 30 s" in said
+    assert "at most 3 moves every 500 arrivals, each paused for 30 s" in said
     assert "GPUs paused" in said
 
 
@@ -266,7 +275,7 @@ def test_many_kinds_of_tasks_that_never_fit_are_one_line(tmp_path: Path, capsys:
 
 
 def test_a_small_steady_state_is_shown_in_its_own_unit_without_nan(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], few_arrivals: None
 ) -> None:
     nodes = write_nodes(tmp_path, "sn,cpu_milli,memory_mib,gpu,model\na,8000,32768,1,T4\n")
     # Nothing fits: no GPU is ever in use, so there are no watts per GPU.
@@ -281,6 +290,9 @@ def test_a_small_steady_state_is_shown_in_its_own_unit_without_nan(
     assert "0.000 " not in table.replace("0.0000±0.0000", "")
     assert "nan" not in said
     assert "nan" not in (tmp_path / "out" / "steady.csv").read_text()
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert "EOPC, W<" in page[page.index('id="steady"') :]
+    assert (tmp_path / "out" / "figures" / "steady-tasks.png").stat().st_size > 0
 
 
 def test_the_report_shows_the_command_line_as_it_was_given(tmp_path: Path) -> None:

@@ -50,7 +50,7 @@ def start_code(code: str, *words: object) -> Child:
     return child
 
 
-@pytest.mark.parametrize("module", ["cyclopts", "numpy", "numba", "wattpack.cli.compare", "rich.console"])
+@pytest.mark.parametrize("module", ["cyclopts", "numpy", "numba", "wattpack.cli.commands.compare", "rich.console"])
 def test_ctrl_c_while_modules_are_imported_is_one_line(module: str) -> None:
     code = f"""
 import os, signal, sys
@@ -87,7 +87,7 @@ import time
 import wattpack.experiments.executors.executor as place
 from wattpack.cli import interrupt
 interrupt.GRACE_S = {grace_s}
-place.places_open = 1
+place.executors_open = 1
 for said in ("ready", "first", "second"):  # never through: what ends it is the watching thread
     try:
         print(said, flush=True)

@@ -109,7 +109,7 @@ def test_both_outputs_may_go_to_the_same_device(inputs: Path) -> None:
 def test_a_file_that_cannot_be_written_is_refused_before_the_run(
     inputs: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, path: str
 ) -> None:
-    monkeypatch.setattr("wattpack.cli.replay.simulate", lambda *_: pytest.fail("it has run"))
+    monkeypatch.setattr("wattpack.cli.commands.replay.simulate", lambda *_: pytest.fail("it has run"))
     before = set(inputs.iterdir())
     assert "--decisions" in refused([*REPLAY, "--decisions", path], capsys)
     assert set(inputs.iterdir()) == before

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-import wattpack.cli.paper as paper
+import wattpack.cli.commands.paper as paper
 from wattpack.cli import main
 from wattpack.datasets import alibaba2023
-from wattpack.experiments.compare import COMPETITORS, MIXES
+from wattpack.experiments.lineup import COMPETITORS, MIXES
 from wattpack.experiments.scenario import Inputs
 from wattpack.experiments.spec import Block, Experiment
 from wattpack.model.power import PAPER

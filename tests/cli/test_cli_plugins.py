@@ -69,3 +69,18 @@ def test_every_command_that_runs_plugins_can_skip_the_check(command: str, capsys
     said = capsys.readouterr().out
     assert "--plugin" in said
     assert "--no-check" in said
+
+
+def test_compare_imports_a_plugin_once(tmp_path: Path) -> None:
+    plugin, mark = tmp_path / "checked.py", tmp_path / "imports"
+    counted = (
+        f"from pathlib import Path\nfile = Path({str(mark)!r})\nfile.write_text('again' if file.exists() else 'once')\n"
+    )
+    plugin.write_text(counted + PLUGIN.format(score="-node.cpu_left // 1000"))
+    words = ["--datacenter", write_nodes(tmp_path), "--trace", write_tasks(tmp_path), "--policy", "checked"]
+    try:
+        main(["compare", *words, "--plugin", str(plugin), "--seeds", "1", "--no-bound", "--out", str(tmp_path / "out")])
+    finally:
+        REGISTRY.pop("checked", None)
+    assert mark.read_text() == "once"
+    assert "checked" in (tmp_path / "out" / "summary.csv").read_text()

@@ -15,7 +15,7 @@ from rich.console import Console
 from experiments.small import SMALL_SPEC, run_files, write_plugin, write_spec
 from wattpack.cli import main
 from wattpack.cli.progress import progress_bar
-from wattpack.experiments.steady_table import run_steady_jobs
+from wattpack.experiments.options import Offered
 from wattpack.policies import REGISTRY
 
 # about 40 ms a run: long enough to be stopped in the middle
@@ -159,7 +159,7 @@ def test_progress_is_silent_where_it_is_no_terminal() -> None:
 def test_an_experiment_with_steady_loads_writes_steady_csv_too_and_goes_on_from_it(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(run_steady_jobs, "__defaults__", (None, 400))  # arrivals: 60,000 would take minutes
+    monkeypatch.setattr(Offered.__new__, "__defaults__", (400,))  # arrivals: 60,000 would take minutes
     out = tmp_path / "out"
     more = "batch = [1, 4]\nbatch_seconds = 300\nsteady = 0.5\n"
     more += "defrag_every = [0, 100]\ndefrag_moves = 5\ndefrag_pause_seconds = 60\n"

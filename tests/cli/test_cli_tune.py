@@ -15,7 +15,7 @@ import pytest
 
 from cli.files import write_nodes, write_tasks
 from wattpack.cli import main
-from wattpack.cli.tune import advice_lines
+from wattpack.cli.commands.tune import advice_lines
 from wattpack.experiments.runner import Outcome
 from wattpack.experiments.tune.measured import Measured, advise
 from wattpack.experiments.tune.search import Tuned, Wanted

@@ -9,7 +9,7 @@ from wattpack.datasets import alibaba2023
 from wattpack.datasets.inflation import node_order, run_workload, seeded
 from wattpack.engine.core.engine import Engine
 from wattpack.engine.runs.arrivals import draw_luck, run_arrivals
-from wattpack.experiments.compare import DEFAULT_POLICIES
+from wattpack.experiments.lineup import DEFAULT_POLICIES
 from wattpack.model.target import Target
 from wattpack.policies.expression import parse
 

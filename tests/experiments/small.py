@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from builders import make_datacenter, make_node, make_task, make_workload
-from wattpack.experiments.axes import Block, Experiment, first_seeds
 from wattpack.experiments.scenario import Inputs
+from wattpack.experiments.spec.axes import Block, Experiment, first_seeds
 from wattpack.model.power import PROFILES
 
 NODES = [make_node(gpus=2), make_node(gpus=4, model="T4"), make_node(gpus=8), make_node(gpus=0)]
@@ -45,8 +45,8 @@ seeds = 2
 """
 
 
-def run_files(out: Path) -> dict[str, bytes]:
-    return {file.name: file.read_bytes() for file in sorted((out / "runs").iterdir())}
+def run_files(out: Path, folder: str = "runs") -> dict[str, bytes]:
+    return {file.name: file.read_bytes() for file in sorted((out / folder).iterdir())}
 
 
 # A policy of the user's own. With MARK it kills its process in the first run that comes to it, once; with a text in

@@ -9,9 +9,8 @@ from builders import make_datacenter, make_node, make_task, make_workload
 from wattpack.datasets import alibaba2023
 from wattpack.experiments.bound import curves as module
 from wattpack.experiments.bound.curves import arrived_by, bound_curves, bound_is_quick, expected_counts, with_bound
-from wattpack.experiments.curves import COLUMNS, LOADS, Curves, at, read_at_loads
-from wattpack.experiments.scenario import run_seed
-from wattpack.experiments.summary import Results
+from wattpack.experiments.curves import COLUMNS, LOADS, Curves, Results, at, read_at_loads
+from wattpack.experiments.fill_up import run_seed
 from wattpack.optimise.bound.lp import ConfigurationLp
 from wattpack.policies.expression import parse
 

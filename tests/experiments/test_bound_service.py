@@ -10,15 +10,22 @@ from wattpack.datasets import alibaba2023
 from wattpack.experiments.bound.curves import arrived_by, with_bound
 from wattpack.experiments.bound.service import window_of
 from wattpack.experiments.compare import compare
-from wattpack.experiments.curves import CPU_ONLY, LEAST, LOADS, at, read_at_loads
-from wattpack.experiments.scenario import run_seed
-from wattpack.experiments.summary import BOUND, Results, summary_rows
+from wattpack.experiments.curves import CPU_ONLY, LEAST, LOADS, Results, at, read_at_loads
+from wattpack.experiments.fill_up import run_seed
+from wattpack.experiments.lineup import BOUND
+from wattpack.experiments.summary import summary_rows
 from wattpack.optimise.bound.lp import ConfigurationLp
 from wattpack.policies.expression import parse
 from wattpack.report.metrics import SAVING_LOADS, eopc_w, raw_saving, saving, unbeaten_at, watts_per_gpu
 
 POLICIES = ("pwr", "pwr:0.2+fgd:0.8", "dotprod", "ocs", "random")
 SMALL = make_datacenter([make_node(gpus=2), make_node(gpus=4, model="T4"), make_node(gpus=8), make_node(gpus=0)])
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Runs and bounds are kept in it: most of the time goes into bounds that several tests need."""
+    return tmp_path_factory.mktemp("bounded")
 
 
 def bounded(folder: Path, trace: str, seeds: int, batch: int = 1, **more: bool) -> Results:
@@ -28,8 +35,8 @@ def bounded(folder: Path, trace: str, seeds: int, batch: int = 1, **more: bool) 
 
 
 @pytest.mark.parametrize(("trace", "seeds"), [("gpuspec33", 1), ("gpuspec33", 2), ("multigpu50", 1)])
-def test_no_row_beats_the_bound_at_any_load_with_few_seeds(trace: str, seeds: int, tmp_path: Path) -> None:
-    results = bounded(tmp_path, trace, seeds)
+def test_no_row_beats_the_bound_at_any_load_with_few_seeds(trace: str, seeds: int, folder: Path) -> None:
+    results = bounded(folder, trace, seeds)
     limit = saving(results, trace, BOUND)
     reached = np.isfinite(limit)
     assert reached.sum() > 150
@@ -46,8 +53,8 @@ def test_no_row_beats_the_bound_at_any_load_with_few_seeds(trace: str, seeds: in
     assert not any(watt < watts[-1] for watt in watts[:-1])
 
 
-def test_policies_of_equal_service_save_what_they_save_in_watts(tmp_path: Path) -> None:
-    results = bounded(tmp_path, "default", 2)
+def test_policies_of_equal_service_save_what_they_save_in_watts(folder: Path) -> None:
+    results = bounded(folder, "default", 2)
     for policy in ("pwr", "pwr:0.2+fgd:0.8", "ocs"):
         served_alike = results["default", policy].values["allocated"] == results["default", "fgd"].values["allocated"]
         alike = served_alike.all(axis=0)
@@ -56,9 +63,9 @@ def test_policies_of_equal_service_save_what_they_save_in_watts(tmp_path: Path) 
         assert saving(results, "default", policy)[alike] == pytest.approx(plain[alike], abs=1e-12)
 
 
-def test_planes_are_near_the_program_itself(tmp_path: Path) -> None:
+def test_planes_are_near_the_program_itself(folder: Path) -> None:
     """On a demand and at services that were not solved; measured: within 0.3 %."""
-    results, trace = bounded(tmp_path, "gpuspec33", 1), alibaba2023.trace("gpuspec33")
+    results, trace = bounded(folder, "gpuspec33", 1), alibaba2023.trace("gpuspec33")
     datacenter = alibaba2023.datacenter()
     lp = ConfigurationLp(datacenter, trace.classes)
     for policy, load in (("fgd", 0.6), ("pwr", 0.8), ("dotprod", 0.9), ("ocs", 0.43)):
@@ -70,8 +77,8 @@ def test_planes_are_near_the_program_itself(tmp_path: Path) -> None:
         assert curves.mean(LEAST)[at(load)] <= exact_w * (1 + 1e-5)
 
 
-def test_a_saving_as_the_paper_has_it_shows_the_bound_only_where_no_policy_saves_more(tmp_path: Path) -> None:
-    results = bounded(tmp_path, "gpuspec33", 1, at_own_service=False)
+def test_a_saving_as_the_paper_has_it_shows_the_bound_only_where_no_policy_saves_more(folder: Path) -> None:
+    results = bounded(folder, "gpuspec33", 1, at_own_service=False)
     assert LEAST not in results["gpuspec33", "pwr"].values
     limit, best = (raw_saving(results, "gpuspec33", policy) for policy in (BOUND, "pwr"))
     assert np.isnan(limit[at(0.8)])  # pwr refuses an eighth of the request there

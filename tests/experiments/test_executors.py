@@ -14,13 +14,13 @@ import pytest
 
 from experiments.small import run_files, small_experiment, write_plugin
 from wattpack.errors import UserError
-from wattpack.experiments.axes import resolve
-from wattpack.experiments.executors import open_place
-from wattpack.experiments.executors.executor import PlaceLostError, WorkerLostError, stream
+from wattpack.experiments.executors import open_executor
+from wattpack.experiments.executors.executor import ExecutorLostError, WorkerLostError, stream
 from wattpack.experiments.executors.local import Processes, Threads
 from wattpack.experiments.plugins import Plugin, import_file, import_plugin, read_plugins
 from wattpack.experiments.runner import run_experiment
 from wattpack.experiments.scenario import Scenario
+from wattpack.experiments.spec.axes import resolve
 from wattpack.policies import REGISTRY
 
 
@@ -103,9 +103,9 @@ def test_a_run_that_always_loses_its_worker_ends_up_alone_and_fails() -> None:
 
 
 def test_a_lost_place_ends_it() -> None:
-    place = Scripted({"pwr": [PlaceLostError("gone")]})
+    place = Scripted({"pwr": [ExecutorLostError("gone")]})
     _, scenarios = resolve(small_experiment(POLICIES, seeds=1))
-    with pytest.raises(PlaceLostError):
+    with pytest.raises(ExecutorLostError):
         list(stream(place, scenarios))
     assert place.closed == 1
 
@@ -162,7 +162,7 @@ def test_few_workers_are_threads_and_many_are_processes() -> None:
     inputs, scenarios = resolve(small_experiment(seeds=20))
 
     def place(on: str, workers: int) -> object:
-        opened = open_place(on, scenarios, inputs, workers, (), lambda: None)
+        opened = open_executor(on, scenarios, inputs, workers, (), lambda: None)
         opened.close()
         return type(opened)
 
@@ -173,11 +173,11 @@ def test_few_workers_are_threads_and_many_are_processes() -> None:
 def test_policies_without_a_file_stay_in_threads(tmp_path: Path) -> None:
     import_file(write_plugin(tmp_path))
     inputs, scenarios = resolve(small_experiment(("own",), seeds=20))
-    opened = open_place("local", scenarios, inputs, 64, (), lambda: None)
+    opened = open_executor("local", scenarios, inputs, 64, (), lambda: None)
     opened.close()
     assert isinstance(opened, Threads)
     with pytest.raises(UserError, match="expected the file that registers them as a plugin"):
-        open_place("processes", scenarios, inputs, 2, (), lambda: None)
+        open_executor("processes", scenarios, inputs, 2, (), lambda: None)
 
 
 @pytest.mark.parametrize(("on", "package"), [("dask", "distributed"), ("ray", "ray")])

@@ -12,12 +12,13 @@ import pytest
 
 from experiments.small import run_files, small_experiment, write_plugin, write_spec
 from wattpack.errors import UserError
-from wattpack.experiments.axes import resolve
 from wattpack.experiments.executors.executor import stream
 from wattpack.experiments.executors.worker import Setup
 from wattpack.experiments.folder import ResultsFolder
+from wattpack.experiments.options import Moving, Offered
 from wattpack.experiments.plugins import import_file
 from wattpack.experiments.runner import run_all, run_experiment
+from wattpack.experiments.spec.axes import resolve
 
 
 def needs(package: str) -> pytest.MarkDecorator:
@@ -43,6 +44,17 @@ def test_results_are_the_same_to_the_byte_with_a_policy_of_ones_own(tmp_path: Pa
     _, _, outcome = run_experiment(experiment, tmp_path / on, on=on, workers=2, plugins=[plugin])
     assert (outcome.done, outcome.failed) == (24, [])
     assert run_files(tmp_path / on) == run_files(tmp_path / "threads")
+
+
+@pytest.mark.parametrize("on", [DASK, RAY])
+def test_steady_states_run_there_too_and_are_the_same_to_the_byte(tmp_path: Path, on: str) -> None:
+    steady = (Offered(0.5, 200), Offered(0.9, 200))
+    experiment = small_experiment(("fgd", "pwr"), seeds=2, steady=steady, movings=(None, Moving(50, 5)))
+    run_experiment(experiment, tmp_path / "threads", on="threads")
+    _, _, outcome = run_experiment(experiment, tmp_path / on, on=on, workers=2)
+    assert (outcome.done, outcome.failed) == (2 * 2 + 2 * 2 * 2 * 2, [])
+    for folder in ("runs", "steady"):
+        assert run_files(tmp_path / on, folder) == run_files(tmp_path / "threads", folder) != {}
 
 
 @pytest.mark.parametrize("on", [DASK, RAY])

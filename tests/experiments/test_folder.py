@@ -11,13 +11,14 @@ import numpy as np
 import pytest
 
 from experiments.small import SMALL_SPEC, run_files, small_experiment, write_spec
+from wattpack.engine.windows.batch import Batch
 from wattpack.errors import UserError
-from wattpack.experiments.axes import resolve
 from wattpack.experiments.curves import COLUMNS, LOADS, read_at_loads
+from wattpack.experiments.fill_up import run_fill_up
 from wattpack.experiments.folder import ResultsFolder
 from wattpack.experiments.runner import run_all, run_experiment, summarise
-from wattpack.experiments.scenario import run_scenario
 from wattpack.experiments.spec import load_experiment
+from wattpack.experiments.spec.axes import resolve
 
 GUIDE = Path(__file__).parents[2] / "docs" / "guide" / "experiments.md"
 
@@ -36,7 +37,7 @@ def test_curves_are_what_the_runs_gave_seeds_ascending(tmp_path: Path) -> None:
         assert curves.seeds == (42, 43, 44)
         for place, seed in enumerate(curves.seeds):
             scenario = next(s for s in scenarios if (s.policy, s.seed) == (policy, seed))
-            expected = read_at_loads(run_scenario(scenario, inputs))
+            expected = read_at_loads(run_fill_up(scenario, inputs))
             for column in COLUMNS:
                 np.testing.assert_array_equal(curves.values[column][place], expected[column])
 
@@ -161,7 +162,9 @@ def test_several_profiles_and_loads_stay_apart(tmp_path: Path) -> None:
 
 
 def test_a_policy_with_windows_is_a_curve_of_its_own_beside_the_same_baseline(tmp_path: Path) -> None:
-    folder, scenarios, outcome = run_experiment(small_experiment(("fgd", "pwr"), seeds=2, batches=(1, 3)), tmp_path)
+    folder, scenarios, outcome = run_experiment(
+        small_experiment(("fgd", "pwr"), seeds=2, batches=(None, Batch(3))), tmp_path
+    )
     assert outcome.done == len(scenarios) == 8
     results = folder.read(scenarios)
     assert list(results) == [("tasks", policy) for policy in ("fgd", "pwr", "fgd batch 3", "pwr batch 3")]
@@ -201,8 +204,10 @@ def test_a_folder_that_is_none_is_told(tmp_path: Path, text: str | None) -> None
 
 
 def test_only_abandoned_temporary_files_are_removed(tmp_path: Path) -> None:
-    folder = ResultsFolder(tmp_path)
-    old, new = folder.runs / ".old.parquet.1.tmp", folder.runs / ".new.parquet.2.tmp"
+    ResultsFolder(tmp_path)
+    runs = tmp_path / "runs"
+    runs.mkdir()
+    old, new = runs / ".old.parquet.1.tmp", runs / ".new.parquet.2.tmp"
     old.touch()
     new.touch()
     os.utime(old, (time.time() - 7200,) * 2)

@@ -11,8 +11,9 @@ import pytest
 
 from cli.files import write_nodes, write_tasks
 from wattpack.cli import main
-from wattpack.experiments.axes import resolve, resolve_steady
+from wattpack.experiments.options import Offered
 from wattpack.experiments.spec import load_experiment
+from wattpack.experiments.spec.axes import resolve
 
 GUIDE = (Path(__file__).parents[2] / "docs" / "guide" / "experiments.md").read_text(encoding="utf-8")
 SMALL = """
@@ -34,6 +35,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     write_nodes(tmp_path)
     write_tasks(tmp_path)
+    monkeypatch.setattr(Offered.__new__, "__defaults__", (2000,))  # arrivals: 60,000 would take a minute
     (tmp_path / "experiment.toml").write_text(SMALL)
     return tmp_path
 
@@ -56,6 +58,7 @@ def test_the_example_in_python_runs_as_it_stands(folder: Path) -> None:
     assert set(found["curves"]) == {("tasks.csv", policy) for policy in ("fgd", "fgd batch 4", "pwr", "pwr batch 4")}
     assert (folder / "out" / "summary.csv").is_file()
     assert (folder / "out" / "steady.csv").is_file()
+    assert len(found["steady"]) == 2 * 2 * 2  # policies, with and without windows, seeds
 
 
 def test_the_files_of_the_guide_are_as_many_runs_as_it_says(folder: Path) -> None:
@@ -63,6 +66,6 @@ def test_the_files_of_the_guide_are_as_many_runs_as_it_says(folder: Path) -> Non
     (folder / "first.toml").write_text(first)
     (folder / "second.toml").write_text(second)
     experiment = load_experiment("first.toml")
-    assert (len(resolve(experiment)[1]), len(resolve_steady(experiment))) == (180, 720)
+    assert Counter(scenario.kind for scenario in resolve(experiment)[1]) == {"fill-up": 180, "steady": 720}
     # 3 seeds x (3 policies on one trace and 2 on the other)
     assert len(resolve(load_experiment("second.toml"))[1]) == 15

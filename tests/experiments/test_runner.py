@@ -8,11 +8,11 @@ import pytest
 
 from experiments.small import run_files, small_experiment, write_plugin
 from wattpack.errors import UserError
-from wattpack.experiments.axes import resolve
 from wattpack.experiments.compare import compare
 from wattpack.experiments.folder import ResultsFolder
 from wattpack.experiments.plugins import import_file
 from wattpack.experiments.runner import run_all, run_experiment, summarise
+from wattpack.experiments.spec.axes import resolve
 from wattpack.experiments.summary import HEADER, write_summary
 
 

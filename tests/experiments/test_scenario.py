@@ -4,12 +4,16 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from experiments.small import SMALL_SPEC, small_experiment, small_inputs, write_plugin, write_spec
-from wattpack.experiments.axes import resolve
+from wattpack.engine.windows.batch import Batch
+from wattpack.experiments.fill_up import Recent, run_fill_up, run_seed
+from wattpack.experiments.options import Moving, Offered
 from wattpack.experiments.plugins import import_file
-from wattpack.experiments.scenario import Recent, labels, new_scenario, run_scenario, run_seed
+from wattpack.experiments.scenario import labels, new_scenario
 from wattpack.experiments.spec import load_experiment
+from wattpack.experiments.spec.axes import resolve
 from wattpack.policies.expression import parse
 
 
@@ -17,10 +21,22 @@ def test_names_are_not_part_of_the_id_and_everything_else_is() -> None:
     scenario = new_scenario(small_inputs(), "small", "tasks", "fgd", 42)
     assert replace(scenario, trace="another", datacenter="name").id == scenario.id
     changes = [{"policy": "pwr"}, {"seed": 43}, {"profile": "linear"}, {"up_to": 1.0}, {"trace_digest": "0"},
-               {"datacenter_digest": "0"}, {"policy_digest": "0"}, {"batch": 4},
-               {"batch_milp_seconds": 1.0}]  # fmt: skip
+               {"datacenter_digest": "0"}, {"policy_digest": "0"}, {"batch": Batch(4)},
+               {"batch": Batch(4, milp_seconds=1.0)}, {"steady": Offered(0.5)}, {"steady": Offered(0.8)},
+               {"steady": Offered(0.5, 400)}, {"steady": Offered(0.5), "batch": Batch(4)},
+               {"steady": Offered(0.5), "batch": Batch(4, 30.0)}, {"steady": Offered(0.5), "moving": Moving(9, 9)},
+               {"steady": Offered(0.5), "moving": Moving(9, 9, 1.0)}]  # fmt: skip
     ids = {replace(scenario, **change).id for change in changes}  # type: ignore[arg-type]
     assert len(ids | {scenario.id}) == len(changes) + 1
+
+
+def test_the_ids_of_fill_ups_are_those_of_earlier_versions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Computed before scenarios had kinds: with the same code, finished runs are found again."""
+    monkeypatch.setattr("wattpack.experiments.scenario.code_digest", lambda: "0123456789abcdef")
+    plain = new_scenario(small_inputs(), "small", "tasks", "fgd", 42)
+    windows = Batch(16, milp_seconds=10.0)
+    held = new_scenario(small_inputs(), "small", "tasks", "pwr:0.1+fgd:0.9", 43, "linear", 0.9, windows)
+    assert (plain.id, held.id) == ("cc94bb0f66c70b63", "f0d088c096ee7875")
 
 
 def test_a_changed_file_is_a_new_scenario(tmp_path: Path) -> None:
@@ -50,7 +66,7 @@ def test_runs_of_a_seed_share_workload_and_order_and_give_what_they_give_alone()
     experiment = small_experiment(("fgd", "random", "pwr"), seeds=3)
     inputs, scenarios = resolve(experiment)
     for scenario in [*scenarios, *reversed(scenarios)]:
-        shared = run_scenario(scenario, inputs)
+        shared = run_fill_up(scenario, inputs)
         trace, datacenter = inputs.traces["tasks"], inputs.datacenters["small"]
         alone = run_seed(datacenter, trace, parse(scenario.policy), scenario.seed)
         np.testing.assert_array_equal(shared.series, alone.series)

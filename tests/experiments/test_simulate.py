@@ -10,8 +10,8 @@ import pytest
 import wattpack as wp
 from builders import make_datacenter, make_workload
 from experiments.small import NODES, TASKS, small_experiment, write_spec
-from wattpack.experiments.axes import resolve
-from wattpack.experiments.scenario import run_scenario
+from wattpack.experiments.fill_up import run_fill_up
+from wattpack.experiments.spec.axes import resolve
 
 
 def small() -> tuple[wp.Datacenter, wp.Workload]:
@@ -24,7 +24,7 @@ def test_windows_of_a_seed_are_those_of_compare() -> None:
     ours = wp.simulate(
         inputs.datacenters["small"], inputs.traces["tasks"], "pwr", seed=scenario.seed, batch=3, batch_milp_seconds=60
     )
-    np.testing.assert_array_equal(ours.series, run_scenario(scenario, inputs).series)
+    np.testing.assert_array_equal(ours.series, run_fill_up(scenario, inputs).series)
 
 
 def test_with_times_a_run_says_how_long_each_task_was_held() -> None:

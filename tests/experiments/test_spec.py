@@ -8,10 +8,11 @@ import pytest
 
 from experiments.small import SMALL_SPEC, write_spec
 from wattpack.datasets.alibaba2023 import TRACES
+from wattpack.engine.windows.batch import Batch
 from wattpack.errors import UserError
-from wattpack.experiments.axes import resolve_steady
-from wattpack.experiments.regime import Moving, Regime
-from wattpack.experiments.spec import load_experiment, resolve
+from wattpack.experiments.options import Moving
+from wattpack.experiments.scenario import Scenario
+from wattpack.experiments.spec import Experiment, load_experiment, resolve
 from wattpack.paper.experiment import load_paper
 
 
@@ -262,6 +263,10 @@ def test_the_axes_that_a_folder_keeps_are_an_experiment_again(tmp_path: Path) ->
     assert resolved(write_spec(tmp_path, json.dumps(kept), "again.json")) == resolved(file)
 
 
+def steady_states(experiment: Experiment) -> list[Scenario]:
+    return [scenario for scenario in resolve(experiment)[1] if scenario.kind == "steady"]
+
+
 STEADY_SPEC = """
 datacenter = "nodes.csv"
 trace = "tasks.csv"
@@ -280,28 +285,51 @@ defrag_pause_seconds = [0, 60]
 def test_steady_states_are_axes_too_and_each_is_there_once(tmp_path: Path) -> None:
     """Without windows there is no hold, without moves no pause, and a steady state does not end at a load."""
     experiment = load_experiment(write_spec(tmp_path, STEADY_SPEC))
-    assert len(resolve(experiment)[1]) == 4
-    found = resolve_steady(experiment)
+    assert sum(scenario.kind == "fill-up" for scenario in resolve(experiment)[1]) == 4
+    found = steady_states(experiment)
     # loads x (as it is, moving, moving with pauses) x (no windows, windows held for 30 s, windows)
     assert len(found) == 2 * 3 * 3 == len(set(found))
-    regimes = [regime for scenario, regime in found if scenario.batch == 4 and regime.load == 0.8]
-    assert regimes[:3] == [
-        Regime(0.8, 30.0),
-        Regime(0.8, 30.0, Moving(100, 10)),
-        Regime(0.8, 30.0, Moving(100, 10, 60.0)),
+    held = [(s.batch, s.moving) for s in found if s.batch and s.batch.tasks == 4 and s.steady and s.steady.load == 0.8]
+    assert held[:3] == [
+        (Batch(4, 30.0), None),
+        (Batch(4, 30.0), Moving(100, 10)),
+        (Batch(4, 30.0), Moving(100, 10, 60.0)),
     ]
-    assert {scenario.up_to for scenario, _ in found} == {1.3}
-    assert resolve_steady(load_experiment(write_spec(tmp_path, SMALL_SPEC))) == ()
+    assert {scenario.up_to for scenario in found} == {1.3}
+    assert len(experiment.blocks[0]) == len(resolve(experiment)[1])
+    assert steady_states(load_experiment(write_spec(tmp_path, SMALL_SPEC))) == []
 
 
 def test_the_axes_of_a_steady_state_are_an_experiment_again(tmp_path: Path) -> None:
     experiment = load_experiment(write_spec(tmp_path, STEADY_SPEC))
     kept = {"experiment": [block.axes() for block in experiment.blocks]}
     again = load_experiment(write_spec(tmp_path, json.dumps(kept), "again.json"))
-    assert resolve_steady(again) == resolve_steady(experiment)
+    assert steady_states(again) == steady_states(experiment)
 
 
 def test_the_milp_is_an_axis_of_windows_only(tmp_path: Path) -> None:
     file = write_spec(tmp_path, SMALL_SPEC + "batch = [1, 4]\nbatch_milp_seconds = [0, 60]\n")
     labels = {scenario.label for scenario in resolve(load_experiment(file))[1] if scenario.policy == "fgd"}
     assert labels == {"fgd", "fgd batch 4", "fgd batch 4 milp 60 s"}
+
+
+def test_windows_and_moves_may_stand_in_tables_of_their_own(tmp_path: Path) -> None:
+    start, flat = STEADY_SPEC.split("batch = ")
+    tables = "[batch]\ntasks = [1, 4]\nseconds = [30, inf]\n"
+    tables += "[defrag]\nevery = [0, 100]\nmoves = 10\npause_seconds = [0, 60]\n"
+    nested = load_experiment(write_spec(tmp_path, start + "steady = [0.5, 0.8]\n" + tables, "nested.toml"))
+    assert "steady = [0.5, 0.8]" in flat
+    assert resolve(nested)[1] == resolve(load_experiment(write_spec(tmp_path, STEADY_SPEC)))[1]
+
+
+def test_a_problem_in_such_a_table_is_told_as_it_was_written(tmp_path: Path) -> None:
+    told = problems(tmp_path, 'policy = "fgd"\nbatch_seconds = 9\n[batch]\ntasks = 0\nseconds = 9\nspeed = 3\n')
+    assert "batch.tasks: 0, expected 1 (no windows) to 256 tasks" in told
+    assert "batch.seconds: batch_seconds is there too, expected one of them" in told
+    assert "batch.speed: unknown key, expected name" in told
+
+
+def test_options_that_multiply_are_counted_before_they_are_made(tmp_path: Path) -> None:
+    many = ", ".join(str(number + 1) for number in range(10_000))
+    text = f'policy = "fgd"\nsteady = 0.5\ndefrag_every = [{many}]\ndefrag_moves = [{many}]\n'
+    assert "defrag_every: 100,000,000 combinations of defrag_every, defrag_moves" in problems(tmp_path, text)

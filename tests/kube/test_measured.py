@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from kube.live_cases import WHOLE, make_live, make_node, make_pod
+from kube.cluster_cases import WHOLE, make_cluster, make_node, make_pod
 from wattpack.kube.measured import Sample, errors_by_model, read_sample
 
 
 def test_the_error_is_told_for_each_model() -> None:
-    live = make_live(nodes=2)  # n0 two V100, n1 two T4
-    live.set_pod(make_pod("a", WHOLE, "n0", (0,)))
+    cluster = make_cluster(nodes=2)  # n0 two V100, n1 two T4
+    cluster.update_pod(make_pod("a", WHOLE, "n0", (0,)))
     samples = [
         Sample("n0", "GPU-1", 240.0),
         Sample("n0", "GPU-2", 40.0),
@@ -18,7 +18,7 @@ def test_the_error_is_told_for_each_model() -> None:
         Sample("n1.example.internal", "GPU-4", 9.0),
         Sample("elsewhere", "GPU-5", 100.0),
     ]
-    rows = {row["model"]: row for row in errors_by_model(samples, live)}
+    rows = {row["model"]: row for row in errors_by_model(samples, cluster)}
     # V100: 300 + 30 modelled, 280 measured; T4: 20 and 20
     assert (rows["V100M16"]["modelled_w"], rows["V100M16"]["measured_w"]) == (330.0, 280.0)
     assert rows["V100M16"]["error_w_per_gpu"] == 25.0
@@ -27,19 +27,19 @@ def test_the_error_is_told_for_each_model() -> None:
 
 
 def test_a_gpu_told_twice_counts_once() -> None:
-    live = make_live(nodes=1)
-    rows = errors_by_model([Sample("n0", uuid, 30.0) for uuid in ("1", "1", "2")], live)
+    cluster = make_cluster(nodes=1)
+    rows = errors_by_model([Sample("n0", uuid, 30.0) for uuid in ("1", "1", "2")], cluster)
     assert rows[0]["measured_w"] == 60.0
 
 
 def test_a_node_of_which_only_some_gpus_are_measured_is_left_out() -> None:
-    assert errors_by_model([Sample("n0", "1", 30.0)], make_live(nodes=1)) == []
+    assert errors_by_model([Sample("n0", "1", 30.0)], make_cluster(nodes=1)) == []
 
 
 def test_a_node_told_as_a_whole_counts_as_a_whole() -> None:
-    live = make_live(nodes=1)
-    live.set_node(make_node("n0", gpus=4))
-    assert errors_by_model([Sample("n0", "", 130.0)], live)[0]["modelled_w"] == 120.0
+    cluster = make_cluster(nodes=1)
+    cluster.update_node(make_node("n0", gpus=4))
+    assert errors_by_model([Sample("n0", "", 130.0)], cluster)[0]["modelled_w"] == 120.0
 
 
 @pytest.mark.parametrize(

@@ -74,14 +74,14 @@ def test_every_answer_is_as_the_document_says_field_by_field() -> None:
         client.add_pod("odd", milli=700, count=3)
         binding = {"PodName": "p", "PodNamespace": "default", "PodUID": "uid-p", "Node": "a"}
         whole = {"items": [{"metadata": {"name": "a"}}, {"metadata": {"name": "b"}}]}
-        live = service.view.live
+        cluster = service.view.cluster
         exchanges: list[tuple[str, str, str, Any]] = [
             ("post", "/filter", "/filter", {"Pod": pod, "NodeNames": ["a", "b"]}),
             ("post", "/filter", "/filter", {"Pod": pod, "Nodes": whole}),
             ("post", "/filter", "/filter", {"Pod": client.pods["big"], "NodeNames": ["a", "b"]}),
             ("post", "/filter", "/filter", {"Pod": client.pods["odd"], "NodeNames": ["a", "b"]}),
             ("post", "/prioritize", "/prioritize", {"Pod": pod, "NodeNames": ["a", "b", "new"]}),
-            ("get", "/state", "/state", None),  # with a promise in it
+            ("get", "/state", "/state", None),  # with a reservation in it
             ("post", "/bind", "/bind", binding),
             ("post", "/fit", "/fit", client.pods["big"]),
             ("post", "/fit", "/fit", pod),
@@ -89,7 +89,7 @@ def test_every_answer_is_as_the_document_says_field_by_field() -> None:
             ("get", "/power", "/power", None),
             ("get", "/openapi.json", "/openapi.json", None),
         ]
-        service.power_errors = errors_by_model([Sample("a", uuid, 30.0) for uuid in "12"], live)
+        service.power_errors = errors_by_model([Sample("a", uuid, 30.0) for uuid in "12"], cluster)
         assert len(service.power_errors) == 1
         for method, path, address, body in exchanges:
             status, answer = await front.ask(method.upper(), address, body)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kube.live_cases import HALF, make_live
+from kube.cluster_cases import HALF, make_cluster, make_pod
 from wattpack.kube.objects import Pod
 from wattpack.kube.ranking import Ranking
 from wattpack.kube.wire import ExtenderArgs
@@ -44,15 +44,13 @@ def test_what_is_no_list_of_names_is_refused(text: str) -> None:
 
 
 def test_an_answer_is_what_json_would_write() -> None:
-    live = make_live()
-    considered = live.decide(HALF)
-    assert considered is not None
-    ranking = Ranking(considered.datacenter.names)
+    cluster = make_cluster()
+    assert cluster.would_decide(make_pod("a", HALF)) is not None
+    choice = cluster.choice
+    ranking = Ranking(tuple(cluster.index))
     numbers, unknown = ranking.asked(args('["n2","x\\"y","n0"]'))
-    read = json.loads(ranking.answer(considered.choice, numbers, unknown))
+    read = json.loads(ranking.answer(choice, numbers, unknown))
     assert [row["Host"] for row in read] == ["n2", "n0", 'x"y']
-    assert [row["Score"] for row in read] == [*considered.choice.score[numbers].tolist(), 0]
-    assert json.loads(ranking.answer(considered.choice, np.zeros(0, dtype=np.int64), [])) == []
-    assert json.loads(ranking.answer(considered.choice, np.zeros(0, dtype=np.int64), ["z"])) == [
-        {"Host": "z", "Score": 0}
-    ]
+    assert [row["Score"] for row in read] == [*choice.score[numbers].tolist(), 0]
+    assert json.loads(ranking.answer(choice, np.zeros(0, dtype=np.int64), [])) == []
+    assert json.loads(ranking.answer(choice, np.zeros(0, dtype=np.int64), ["z"])) == [{"Host": "z", "Score": 0}]

@@ -88,7 +88,7 @@ def test_a_pod_that_ends_leaves_both_clusters() -> None:
         empty_w = shadow.own.power_w()
         bound(client, service, "q", "b", "0")
         service.change_pod("DELETED", client.pod("q"))
-        assert shadow.own.power_w() == service.view.live.power_w() == empty_w
+        assert shadow.own.power_w() == service.view.cluster.power_w() == empty_w
 
     asyncio.run(test())
 

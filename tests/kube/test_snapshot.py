@@ -9,8 +9,8 @@ from kube.cluster import nodes, pods
 from kube.made import make_node, make_pod
 from wattpack.kube.dialects import DIALECTS
 from wattpack.kube.objects import NODE, POD, Condition
+from wattpack.kube.reading import Reading
 from wattpack.kube.snapshot import Snapshot, hidden_names, take_snapshot
-from wattpack.kube.translate import Reading
 
 GPU = "nvidia.com/gpu"
 

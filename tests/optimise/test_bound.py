@@ -13,7 +13,7 @@ from reference import Node, Task
 from wattpack.datasets import alibaba2023
 from wattpack.experiments.bound.curves import arrived_by, expected_counts
 from wattpack.experiments.curves import at, read_at_loads
-from wattpack.experiments.scenario import run_seed
+from wattpack.experiments.fill_up import run_seed
 from wattpack.model.power import LINEAR, PAPER, PowerProfile, cpu_power_mw
 from wattpack.optimise.bound.lp import MOST_SIZES, Bound, ConfigurationLp, InfeasibleError, rounded_sizes
 from wattpack.optimise.bound.patterns import Pricing

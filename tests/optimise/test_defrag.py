@@ -17,7 +17,8 @@ from wattpack.engine.core.state import CPU_POWER, GPU_POWER
 from wattpack.engine.runs.arrivals import draw_luck
 from wattpack.engine.runs.moves import Rounds
 from wattpack.engine.runs.timed import simulate_timed
-from wattpack.experiments.steady import Moving, new_mover, offered, run_steady
+from wattpack.experiments.options import Moving
+from wattpack.experiments.steady import new_mover, offered, run_steady
 from wattpack.optimise.bound.offline import place_all
 from wattpack.policies.expression import parse
 

@@ -7,9 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from wattpack.experiments.compare import COMPETITORS, MIXES
-from wattpack.experiments.curves import LOADS, Curves, at
-from wattpack.experiments.summary import Results
+from wattpack.experiments.curves import LOADS, Curves, Results, at
+from wattpack.experiments.lineup import COMPETITORS, MIXES, pwr_share
 from wattpack.paper.claims import (
     COLUMNS,
     DIFFERS,
@@ -22,7 +21,7 @@ from wattpack.paper.claims import (
     must_hold_but_differ,
     write_claims,
 )
-from wattpack.paper.rules import above_until, last_load, load_text, positive_around, pwr_share
+from wattpack.paper.rules import above_until, last_load, load_text, positive_around
 
 ROWS = Path(__file__).parents[3] / "shared" / "spec" / "claims.md"
 A005, A01, A02 = MIXES

@@ -18,16 +18,16 @@ from reference import Gpus, Node, TargetClass, Task
 from wattpack.cli import main
 from wattpack.engine.core.choose import choose
 from wattpack.errors import UserError
+from wattpack.experiments.digests import policy_digest
 from wattpack.experiments.policy_check.check import check_policy
 from wattpack.experiments.policy_check.history import small_datacenter, small_workload
-from wattpack.experiments.scenario import policy_digest
 from wattpack.experiments.simulate import simulate
 from wattpack.jit import kernel
 from wattpack.policies.expression import parse
-from wattpack.policies.ocs import node as ocs_node
 from wattpack.policies.ocs import policy as ocs
 from wattpack.policies.ocs import prices as ocs_prices
 from wattpack.policies.ocs import statistics
+from wattpack.policies.ocs.layout import MEMORY, TERM
 
 HALF, WHOLE, PAIR = make_task(gpu=0.5, cpu=4), make_task(gpu=1, cpu=8), make_task(gpu=2, cpu=16)
 
@@ -267,12 +267,12 @@ def test_the_terms_sum_to_the_score_and_are_those_of_the_formulas(churn: Churn) 
 def test_when_all_have_left_the_memory_is_that_of_the_empty_datacenter(churn: Churn) -> None:
     nodes = churn.case.nodes
     engine = make_engine(nodes, churn.case.tasks, "ocs", trace=churn.case.trace)
-    empty = engine.state.memory[: ocs_node.ARRIVED].tolist()
+    empty = engine.state.memory[: MEMORY.arrived].tolist()
     placed = [(task, *arrive(engine, task)) for task in churn.case.tasks]
     for task, node, gpus in placed:
         if node is not None:
             release(engine, task, node, gpus)
-    assert engine.state.memory[: ocs_node.ARRIVED].tolist() == empty
+    assert engine.state.memory[: MEMORY.arrived].tolist() == empty
 
 
 # ---- growth ----------------------------------------------------------------------------------------------------------
@@ -283,8 +283,8 @@ def test_in_a_fill_up_gamma_is_exactly_1_and_hardly_anything_is_drained() -> Non
     for task in [HALF, WHOLE] * 5:
         assert ocs_prices.growth(engine.state.memory) == 1.0
         seen = explained(engine, task)
-        assert (seen.priced[ocs_node.DRAIN] >= -0.25 * 8).all()
-        assert (seen.priced[ocs_node.TIGHT] == 0).all()
+        assert (seen.priced[TERM.drain] >= -0.25 * 8).all()
+        assert (seen.priced[TERM.tight] == 0).all()
         arrive(engine, task)
 
 
@@ -297,7 +297,7 @@ def test_departures_close_the_gate_and_the_drain_sets_in() -> None:
         release(engine, WHOLE, node, gpus)
     assert ocs_prices.growth(engine.state.memory) == pytest.approx((0.25 - 0.1) / 0.9, abs=0.001)
     # node 0 has 7 GPUs free, node 1 has 8: gamma * 0.25 + (1 - gamma) * 8 W for each
-    drain = explained(engine, WHOLE).priced[ocs_node.DRAIN]
+    drain = explained(engine, WHOLE).priced[TERM.drain]
     assert drain.tolist() == pytest.approx([-(0.1667 * 0.25 + 0.8333 * 8) * free for free in (7, 8)], abs=0.1)
 
 
@@ -311,19 +311,19 @@ def test_with_departures_the_look_ahead_ends_where_the_datacenter_is_nearly_full
     place(engine, HALF, 0, (0,))
     assert ocs_prices.growth(engine.state.memory) == 0.0
     seen = explained(engine, HALF)
-    assert seen.priced[ocs_node.TIGHT, 0] == 0
-    assert seen.priced[ocs_node.AHEAD, 0] != 0
+    assert seen.priced[TERM.tight, 0] == 0
+    assert seen.priced[TERM.ahead, 0] != 0
     for g in range(1, 8):
         place(engine, WHOLE, 0, (g,))
     seen = explained(engine, HALF)
-    assert seen.priced[ocs_node.TIGHT, 0] == pytest.approx(-0.06 * 500)
-    assert seen.priced[ocs_node.AHEAD, 0] == 0
+    assert seen.priced[TERM.tight, 0] == pytest.approx(-0.06 * 500)
+    assert seen.priced[TERM.ahead, 0] == 0
 
 
 def test_a_refused_task_counts_as_growth() -> None:
     engine = make_engine([make_node(gpus=1)], [WHOLE, PAIR], "ocs")
     assert arrive(engine, PAIR) == (None, ())
-    assert engine.state.memory[ocs_node.ARRIVED] == 2000
+    assert engine.state.memory[MEMORY.arrived] == 2000
 
 
 # ---- which node ------------------------------------------------------------------------------------------------------
@@ -374,10 +374,10 @@ def test_stranding_costs_more_while_slots_for_several_gpus_are_short() -> None:
     eight, cpu_task = make_task(gpu=8, cpu=96), make_task(cpu=48)
     engine = make_engine([make_node(gpus=8, cpu=96)] * 2, [eight, cpu_task], "ocs", trace=[eight])
     place(engine, eight, 0, tuple(range(8)))
-    assert explained(engine, cpu_task).priced[ocs_node.STRANDED, 1] == pytest.approx(-(0.6**3) * 1000 * 4)
+    assert explained(engine, cpu_task).priced[TERM.stranded, 1] == pytest.approx(-(0.6**3) * 1000 * 4)
     single = make_task(gpu=1, cpu=12)
     engine = make_engine([make_node(gpus=8, cpu=96)] * 2, [single, cpu_task], "ocs", trace=[eight] + [single] * 100)
-    assert explained(engine, cpu_task).priced[ocs_node.STRANDED, 1] == 0
+    assert explained(engine, cpu_task).priced[TERM.stranded, 1] == 0
 
 
 def test_a_task_leaves_open_vcpu_to_the_one_that_it_fits() -> None:

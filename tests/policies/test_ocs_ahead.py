@@ -1,22 +1,19 @@
 """The look ahead of `ocs`: shares of the target that fit, which models count, what a node spares the next task."""
 
-import numpy as np
 import pytest
 
 from builders import make_datacenter, make_node, make_target, make_task
 from reference import Task
 from wattpack.model.power import LINEAR, PAPER
 from wattpack.policies.ocs import ahead
+from wattpack.policies.ocs.layout import FREE
 
 HALF, WHOLE, PAIR = make_task(gpu=0.5, cpu=4), make_task(gpu=1, cpu=8), make_task(gpu=2, cpu=16)
 CPU = make_task(cpu=12.5)
 
 
-def tables(*trace: Task) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """NO_GPU_FITS, GPU_FITS and PART_FITS."""
-    found = ahead.shares_that_fit(make_target(list(trace)))
-    first, last = ahead.VCPU_STEPS, ahead.VCPU_STEPS * (1 + ahead.LEVELS)
-    return found[:first], found[first:last].reshape(ahead.LEVELS, ahead.VCPU_STEPS), found[last:]
+def tables(*trace: Task) -> ahead.FittingShares:
+    return ahead.shares_that_fit(make_target(list(trace)))
 
 
 def test_a_task_without_gpu_fits_from_its_own_vcpu_on() -> None:
@@ -27,7 +24,7 @@ def test_a_task_without_gpu_fits_from_its_own_vcpu_on() -> None:
 def test_tasks_with_gpu_want_vcpu_and_a_part_that_is_large_enough_or_a_free_gpu() -> None:
     _, gpu, part = tables(CPU, HALF, HALF, WHOLE)
     assert (gpu[9, 40], gpu[10, 39], gpu[10, 40]) == (0, 0, 0.5)
-    assert (gpu[20, 640], gpu[ahead.FREE, 79], gpu[ahead.FREE, 80]) == (0.5, 0.5, 0.75)
+    assert (gpu[20, 640], gpu[FREE, 79], gpu[FREE, 80]) == (0.5, 0.5, 0.75)
     assert (part[499], part[500], part[999]) == (0, 0.5, 0.5)
 
 

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from builders import make_datacenter, make_node, make_target, make_task
 from reference import Task
 from wattpack.policies.ocs import statistics
+from wattpack.policies.ocs.layout import PARAM
 
 WHOLE, PAIR = make_task(gpu=1, cpu=8), make_task(gpu=2, cpu=16)
 
@@ -72,4 +73,4 @@ def test_a_node_without_gpu_has_no_price_of_a_model() -> None:
     trace = [make_task(gpu=1, spec="T4"), WHOLE]
     datacenter = make_datacenter([make_node(gpus=0), make_node(model="T4"), make_node(model="G2")])
     params = statistics.statistics(datacenter, make_target(trace), 0.3)
-    assert params[statistics.GROUP_OF : statistics.GROUP_OF + 4].tolist() == [-1, 0, -1, -1]
+    assert params[PARAM.group_of : PARAM.group_of + 4].tolist() == [-1, 0, -1, -1]

@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from wattpack.experiments.curves import COLUMNS, LOADS, Curves, at
-from wattpack.report import Results
+from wattpack.experiments.curves import COLUMNS, LOADS, Curves, Results, at
 
 IDLE_W = 200_000.0
 BUSY_W = 1_200_000.0  # more at load 1

@@ -9,7 +9,7 @@ import pytest
 from report.builders import PAPER_POLICIES, PAPER_TRACES, make_bound, make_curves, make_results
 from wattpack.errors import UserError
 from wattpack.experiments.curves import LOADS
-from wattpack.report.curve_plots import Line, draw_lines, new_figure, print_style
+from wattpack.report.figure_parts import Line, draw_lines, new_figure, print_style
 from wattpack.report.figures import compare_figure, paper_figures, save, saving_figure
 from wattpack.report.style import label, look
 
@@ -169,3 +169,12 @@ wattpack.report.figures.compare_figure({("t", "fgd"): curves}, "t")
 assert "matplotlib.pyplot" not in sys.modules
 """
     subprocess.run([sys.executable, "-c", script], check=True)
+
+
+def test_the_power_of_a_small_datacenter_is_drawn_in_kilowatts():
+    results = make_results(pwr=0.15)
+    for curves in results.values():
+        curves.values["eopc_w"] /= 100  # 2 to 14 kW
+    *_, eopc = compare_figure(results, "default").axes
+    assert eopc.get_ylabel() == "EOPC (kW)"
+    assert max(line.get_ydata().max() for line in eopc.lines) == pytest.approx(14.0 * 1.001)

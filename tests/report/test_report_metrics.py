@@ -10,7 +10,7 @@ from wattpack.report.metrics import (
     first_loss,
     saving,
     saving_spread,
-    steady_saving,
+    sustained_saving,
     traces,
     until,
     watts_per_gpu,
@@ -45,7 +45,7 @@ def test_policies_are_ranked_by_saving_with_the_baseline_first_and_the_bound_las
 def test_without_a_baseline_nothing_is_said_to_be_saved():
     results = {("t", "pwr"): make_curves("t", "pwr")}
     assert np.isnan(saving(results, "t", "pwr")).all()
-    assert steady_saving(results, "t", "pwr") == -np.inf
+    assert sustained_saving(results, "t", "pwr") == -np.inf
     assert sentences(results, "t") == ["On t, there is no fgd to compare with."]
 
 

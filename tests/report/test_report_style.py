@@ -5,7 +5,8 @@ from itertools import combinations
 import pytest
 
 from report.builders import PAPER_POLICIES
-from wattpack.report.style import Look, label, look, pwr_share, rank, trace_label
+from wattpack.experiments.lineup import pwr_share
+from wattpack.report.style import Look, label, look, rank, trace_label
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The command line: one file a command, imported when it is used. Nothing imports this room."""
+"""The command line: one file a command in `commands/`, imported when it is used. Nothing imports this room."""
 
 from __future__ import annotations
 
@@ -19,25 +19,41 @@ INTERRUPTED = 130  # exit code
 MIN_COLUMNS = 40
 MAX_COLUMNS = 10_000
 ABOUT = "Power- and fragmentation-aware scheduling for GPU datacenters: what would a placement policy save?"
+ROOM = "wattpack.cli.commands"
 # name -> (function, one line of help)
 COMMANDS = {
-    "compare": ("wattpack.cli.compare:compare_command", "Compare policies: savings and GRAR over load."),
-    "run": ("wattpack.cli.run:run_command", "Run an experiment file: every list in it is an axis."),
-    "paper": ("wattpack.cli.paper:paper_command", "The paper again: every figure, table and statement."),
-    "bound": ("wattpack.cli.bound:bound_command", "How far any placement could go: most GPU served, least power."),
-    "defrag": ("wattpack.cli.defrag:defrag_command", "Which tasks to move, best first, and what that brings."),
-    "tune": ("wattpack.cli.tune:tune_command", "The best policy for your datacenter and trace, and how sure that is."),
-    "replay": ("wattpack.cli.replay:replay_command", "One run on given nodes and tasks, every decision."),
-    "explain": ("wattpack.cli.explain:explain_command", "Why a task goes where it goes, node by node."),
-    "import": ("wattpack.cli.import_:import_command", "A Kubernetes cluster as files that every command reads."),
+    "compare": (f"{ROOM}.compare:compare_command", "Compare policies: savings and GRAR over load."),
+    "run": (f"{ROOM}.run:run_command", "Run an experiment file: every list in it is an axis."),
+    "paper": (f"{ROOM}.paper:paper_command", "The paper again: every figure, table and statement."),
+    "bound": (
+        f"{ROOM}.bound:bound_command",
+        "How far any placement could go: most GPU served, least power.",
+    ),
+    "defrag": (f"{ROOM}.defrag:defrag_command", "Which tasks to move, best first, and what that brings."),
+    "tune": (
+        f"{ROOM}.tune:tune_command",
+        "The best policy for your datacenter and trace, and how sure that is.",
+    ),
+    "replay": (f"{ROOM}.replay:replay_command", "One run on given nodes and tasks, every decision."),
+    "explain": (f"{ROOM}.explain:explain_command", "Why a task goes where it goes, node by node."),
+    "import": (
+        f"{ROOM}.import_:import_command",
+        "A Kubernetes cluster as files that every command reads.",
+    ),
     "derive": (
-        "wattpack.cli.derive:derive_command",
+        f"{ROOM}.derive:derive_command",
         "A variant of a trace: more multi-GPU, sharing, constrained tasks.",
     ),
-    "serve": ("wattpack.cli.serve:serve_command", "A scheduler extender for Kubernetes: the same decisions, live."),
-    "fit": ("wattpack.cli.fit:fit_command", "Will this pod fit a live cluster, where, and what does it cost?"),
-    "new-policy": ("wattpack.cli.new_policy:new_policy_command", "A policy of your own to start from, with a test."),
-    "policies": ("wattpack.cli.policies:policies_command", "The policies, one line each."),
+    "serve": (
+        f"{ROOM}.serve:serve_command",
+        "A scheduler extender for Kubernetes: the same decisions, live.",
+    ),
+    "fit": (f"{ROOM}.fit:fit_command", "Will this pod fit a live cluster, where, and what does it cost?"),
+    "new-policy": (
+        f"{ROOM}.new_policy:new_policy_command",
+        "A policy of your own to start from, with a test.",
+    ),
+    "policies": (f"{ROOM}.policies:policies_command", "The policies, one line each."),
 }
 
 # The command line as it was given, for the report.
@@ -60,7 +76,7 @@ def new_app() -> Any:
 
 
 def converted(kind: Any, tokens: Sequence[Any]) -> Any:
-    """What an option holds. cyclopts would run 3 seeds for `--seeds 2.9`, and 16 for `0x10`."""
+    """The value of an option. cyclopts alone would run 3 seeds for `--seeds 2.9`, and 16 for `0x10`."""
     import re
 
     from cyclopts import convert
@@ -76,7 +92,7 @@ def print_help() -> None:
     print(f"Usage: wattpack COMMAND\n\n{ABOUT}\n\nCommands:")
     for name, (_, line) in COMMANDS.items():
         print(f"  {name:<10} {line}")
-    print("\nwattpack COMMAND --help tells the options of a command; wattpack --version the version.")
+    print("\nwattpack COMMAND --help shows the options of a command; wattpack --version the version.")
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -103,7 +119,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def _fill_closed() -> None:
-    """A descriptor that was closed (`>&-`) would be given to the next file opened, which prints would then go into."""
+    """Open closed standard descriptors (`>&-`): otherwise the next file opened gets their number and our prints."""
     for descriptor in (0, 1, 2):
         try:
             os.fstat(descriptor)
@@ -112,7 +128,7 @@ def _fill_closed() -> None:
 
 
 def _set_width() -> None:
-    """Tables and help need some columns: rich fails or never ends on one or none (`COLUMNS=0`), and fails on 10**30."""
+    """Keep the width within limits: rich hangs or fails at 0 or 1 columns (`COLUMNS=0`), and fails at 10**30."""
     from shutil import get_terminal_size
 
     columns = get_terminal_size().columns
@@ -130,7 +146,7 @@ def _end_at_ctrl_c() -> None:
 
 
 def _run(words: list[str]) -> tuple[int, str]:
-    """Exit code, and what is to be said on stderr."""
+    """Exit code, and the message for stderr."""
     from wattpack.cli.streams import OutputEndedError
 
     given_words.set(tuple(words))

@@ -1,4 +1,4 @@
-"""What commands say of a decision in a live cluster, and how they ask a service that runs."""
+"""Asks a running `wattpack serve` for a decision, and prints decisions in a live cluster."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import urllib.parse
 import urllib.request
 
 import msgspec
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from wattpack.cli.consoles import wide_console
 from wattpack.errors import RunError, UserError
 from wattpack.kube.decision import Decision
 
@@ -36,15 +36,13 @@ def ask(server: str, path: str, body: bytes | None = None) -> Decision:
     except (ValueError, http.client.InvalidURL) as fault:  # a port that is no number, half of an IPv6 address, a space
         raise UserError(f"--server {server}: {fault}, expected an address like {SERVER}") from None
     except (OSError, http.client.HTTPException, msgspec.DecodeError) as fault:
-        told = getattr(fault, "reason", fault)
-        raise RunError(f"{server}: {told}; is `wattpack serve` running there?") from None
+        reason = getattr(fault, "reason", fault)
+        raise RunError(f"{server}: {reason}; is `wattpack serve` running there?") from None
 
 
 def print_decision(decision: Decision) -> None:
     """One decision: the sentence, the best nodes, what is missing elsewhere."""
-    console = Console()
-    if not console.is_terminal:
-        console = Console(width=200)
+    console = wide_console(200)
     task = decision.task
     gpu = f"{task.num_gpu} GPU x {task.gpu_milli} milli" if task.num_gpu else "no GPU"
     model = f", model {task.gpu_spec}" if task.gpu_spec else ""
@@ -61,9 +59,9 @@ def print_decision(decision: Decision) -> None:
         for lack in decision.nearest:
             table.add_row(Text(lack.node), Text(lack.missing))
         console.print(table)
-    told = "; ".join(f"{reason}: {count}" for reason, count in decision.refused.items())
-    if told:
-        console.print(Text(f"{sum(decision.refused.values())} of {decision.offered} nodes do not fit ({told})"))
+    reasons = "; ".join(f"{reason}: {count}" for reason, count in decision.refused.items())
+    if reasons:
+        console.print(Text(f"{sum(decision.refused.values())} of {decision.offered} nodes do not fit ({reasons})"))
     console.print(Text(f"decision: {decision.words()}"))
 
 

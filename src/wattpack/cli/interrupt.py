@@ -24,11 +24,11 @@ CODE = 130
 STOPPED = "stopped; finished runs are kept, the same command goes on from them"
 SHOW_CURSOR = "\r\x1b[K\x1b[?25h"  # a progress bar hides it
 
-_told = _thread.allocate_lock()
+_leaving = _thread.allocate_lock()
 
 
 def install() -> None:
-    """For the whole process, as early as possible. A process that was told to ignore Ctrl-C (`nohup`) goes on to."""
+    """Call as early as possible. A process that ignores Ctrl-C (`nohup`) continues to ignore it."""
     if sys.platform == "win32" or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
         return
     reader, writer = os.pipe()
@@ -39,7 +39,7 @@ def install() -> None:
 
 
 def _in_main_thread(number: int, frame: FrameType | None) -> None:
-    """What has to be closed is closed on the way out; without that, `_watch` ends the process."""
+    """With workers running, unwind so that they are closed; otherwise `_watch` ends the process."""
     if _workers_are_out():
         raise KeyboardInterrupt
 
@@ -57,13 +57,13 @@ def _interrupts(data: bytes) -> int:
 
 
 def _workers_are_out() -> bool:
-    place = sys.modules.get("wattpack.experiments.executors.executor")  # not imported: nothing runs anywhere
-    return place is not None and place.places_open > 0
+    module = sys.modules.get("wattpack.experiments.executors.executor")  # not imported: nothing runs anywhere
+    return module is not None and module.executors_open > 0
 
 
 def leave() -> Never:
     """End the process now: not by way of the interpreter, which would wait for threads that are in kernels."""
-    if _told.acquire(blocking=False):  # else the other thread is at it
+    if _leaving.acquire(blocking=False):  # else the other thread is at it
         files = sys.modules.get("wattpack.files")
         if files is not None:
             files.remove_temporaries()

@@ -1,4 +1,4 @@
-"""What a command is about to write, looked at before it runs: a run of an hour must not end at a path that cannot be.
+"""Checks of output paths before a command runs: a run of an hour must not end at a path that cannot be written.
 
 An output that is one of the command's own inputs is refused, also by another name (a link, a hard link).
 """
@@ -66,7 +66,7 @@ def check_folder(out: Path, names: Sequence[str], inputs: Iterable[Input]) -> No
 
 
 def words_beside(*outputs: Path | None) -> AbstractContextManager[object]:
-    """Where data go to standard output, what is printed for people goes to stderr."""
+    """If data go to standard output, messages for people go to stderr."""
     taken = any(path is not None and is_standard_output(path) for path in outputs)
     return redirect_stdout(sys.stderr) if taken else nullcontext()
 
@@ -109,7 +109,7 @@ def _are_one(path: Path, other: Path) -> bool:
 
 
 def _nearest(path: Path) -> Path:
-    """The path, or what is nearest above it that is there."""
+    """The path, or its nearest parent that exists."""
     try:
         path.stat()
         return path

@@ -7,21 +7,27 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from wattpack.errors import RunError, UserError, one_line
-from wattpack.experiments.plugins import import_file
+from wattpack.experiments.plugins import Plugin, import_file, read_plugins
 from wattpack.policies import REGISTRY
 
 
-def load_plugins(files: list[Path], check: bool = True) -> None:
-    """Import each file, which calls `wattpack.register(...)`, and check what it has registered."""
+def load_plugins(files: list[Path], check: bool = True) -> list[Plugin]:
+    """Import each file, which calls `wattpack.register(...)`, and check the policies it registers.
+
+    Returns the plugins with their text, so that nothing imports them here a second time and workers get the same text.
+    """
+    found: list[Plugin] = []
     for file in files:
         before = dict(REGISTRY)
         import_file(file)
+        found += read_plugins([file])
         if check:
             check_policies(file, [name for name, policy in REGISTRY.items() if before.get(name) is not policy])
+    return found
 
 
 def check_policies(file: Path, names: list[str]) -> None:
-    """A fault ends the command before anything is run: a kernel may end the process, or decide by what is wrong."""
+    """A fault ends the command before anything runs: a faulty kernel may crash the process or give wrong results."""
     from wattpack.experiments.policy_check.check import check_policy  # with the engine: only where there is a plugin
     from wattpack.experiments.warm_up import warm_up
     from wattpack.jit import say_if_compiling
@@ -36,7 +42,7 @@ def check_policies(file: Path, names: list[str]) -> None:
 
 @contextmanager
 def faults_of(files: list[Path]) -> Iterator[None]:
-    """A fault of a run with plugins, such as a kernel that does not compile, is theirs: one line, no traceback."""
+    """An error in a run with plugins, such as a kernel that does not compile, is reported as theirs, in one line."""
     try:
         yield
     except (UserError, RunError):

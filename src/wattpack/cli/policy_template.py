@@ -1,4 +1,4 @@
-"""What `wattpack new-policy` writes: a policy that works, with all else it could do in comments, and its test."""
+"""The files that `wattpack new-policy` writes: a working policy, with further options in comments, and its test."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How results were made, with the command line as it was given; and what became of the runs."""
+"""How results were made, with the command line as it was given; and the exit code of failed runs."""
 
 from __future__ import annotations
 
@@ -8,16 +8,14 @@ from typing import Any
 from wattpack.cli import given_words
 from wattpack.cli.streams import note
 from wattpack.errors import RunError
+from wattpack.experiments.curves import Results
 from wattpack.experiments.runner import Outcome
-from wattpack.experiments.summary import Results
 from wattpack.report import provenance
-from wattpack.report.provenance import never_fit as never_fit  # for the commands: one import for how results were made
-from wattpack.report.provenance import told as told
 
 
-def made_with(command: str, outcome: Outcome, results: Results, on: str) -> dict[str, Any]:
+def provenance_of(command: str, outcome: Outcome, results: Results, on: str) -> dict[str, Any]:
     words = given_words.get()
-    return provenance.made_with(shlex.join(["wattpack", *words]) if words else command, outcome, results, on)
+    return provenance.provenance_of(shlex.join(["wattpack", *words]) if words else command, outcome, results, on)
 
 
 def raise_if_failed(outcome: Outcome) -> None:

@@ -1,4 +1,4 @@
-"""Standard output and stderr that may end before we do: `| head -1`, a full disk, `>&-`."""
+"""Standard output and stderr may close before the command ends: `| head -1`, a full disk, `>&-`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, TextIO
 
 
 class OutputEndedError(Exception):
-    """Standard output takes no more. No OSError: nobody else's handler shall take it for a fault of a file."""
+    """Standard output was closed. Not an OSError, so that no handler mistakes it for a faulty file."""
 
     def __init__(self, fault: OSError) -> None:
         said = f"cannot write to standard output ({fault.strerror or type(fault).__name__})"
@@ -35,7 +35,7 @@ class _Stdout(io.FileIO):
 
 
 class _Stderr(io.FileIO):
-    """A message that cannot be said is no reason to stop a run."""
+    """Ignores write errors: a message that cannot be printed must not stop a run."""
 
     def write(self, data: Any) -> int:
         try:
@@ -45,7 +45,7 @@ class _Stderr(io.FileIO):
 
 
 def note(text: str) -> None:
-    """A line on stderr that is no error. One line, also where the name of a file or a model has several."""
+    """Print a note on stderr, always as one line, even if a file name in it has line breaks."""
     print(" ".join(text.splitlines()), file=sys.stderr)
 
 

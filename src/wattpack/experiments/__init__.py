@@ -1,1 +1,1 @@
-"""Which runs to DO: scenarios, where they run, the results folder, and what is read from it."""
+"""Which runs to do: experiments and their scenarios, executors, the results folder, summaries."""

@@ -1,4 +1,4 @@
-"""Results kept as JSON, one object a file, with a checksum: what was cut or changed since is not taken for a result."""
+"""Results stored as JSON, one object per file, with a checksum: a file that was cut or changed is not used."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ CHECKSUM = "crc32"
 
 
 def write_checked(path: Path, content: Mapping[str, Any]) -> None:
-    """Keep an object of plain values; floats come back to the last bit."""
+    """Store an object of plain values; floats are read back to the last bit."""
     text = json.dumps({**content, CHECKSUM: _checksum(content)}, indent=1)
     write_text(path, text + "\n")
 
 
 def read_checked(path: Path) -> dict[str, Any] | None:
-    """The object without its checksum; None where there is none, or (which is said) none that can be trusted."""
+    """The object without its checksum. None if the file is missing or, with a line on stderr, cannot be trusted."""
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
         checksum = found.pop(CHECKSUM, None)

@@ -12,14 +12,21 @@ from tempfile import TemporaryDirectory
 from wattpack.datasets import alibaba2023
 from wattpack.engine.windows.batch import new_batch
 from wattpack.errors import UserError
-from wattpack.experiments.axes import DEFAULT_SEEDS as DEFAULT_SEEDS  # part of what this module offers
-from wattpack.experiments.axes import Block, Experiment
-from wattpack.experiments.chosen import (
+from wattpack.experiments.curves import Results
+from wattpack.experiments.lineup import BASELINE, DEFAULT_POLICIES
+from wattpack.experiments.needs import need_gpus
+from wattpack.experiments.options import Moving, Offered
+from wattpack.experiments.plugins import Plugin, import_file, read_plugins
+from wattpack.experiments.runner import Outcome, Report, run_experiment, summarise_steady
+from wattpack.experiments.scenario import Inputs, Scenario
+from wattpack.experiments.spec.axes import DEFAULT_SEEDS, Block, Experiment
+from wattpack.experiments.spec.chosen import (
     Datacenters,
     Profiles,
     Traces,
     check_models,
     chosen_datacenters,
+    chosen_loads,
     chosen_number,
     chosen_plugins,
     chosen_policies,
@@ -27,21 +34,13 @@ from wattpack.experiments.chosen import (
     chosen_seeds,
     chosen_traces,
 )
-from wattpack.experiments.needs import need_gpus
-from wattpack.experiments.plugins import import_file, read_plugins
-from wattpack.experiments.runner import Outcome, Report, run_experiment
-from wattpack.experiments.scenario import Inputs, Scenario
-from wattpack.experiments.summary import BASELINE, Results, write_summary
+from wattpack.experiments.steady_table import SteadyRow
+from wattpack.experiments.summary import write_summary
 from wattpack.model.fit import FITS, fits
 from wattpack.model.nodes import Datacenter
 from wattpack.model.power import PAPER, PowerProfile
 from wattpack.model.tasks import Workload, task_records
 from wattpack.policies.expression import parse
-
-MIXES = ("pwr:0.05+fgd:0.95", "pwr:0.1+fgd:0.9", "pwr:0.2+fgd:0.8")
-COMPETITORS = ("bestfit", "dotprod", "gpupacking", "gpuclustering")
-OWN_BEST = "ocs"
-DEFAULT_POLICIES = (BASELINE, "pwr", *MIXES, OWN_BEST, *COMPETITORS, "random")
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,11 +48,12 @@ class Compared:
     """What a comparison found. `wattpack.comparison` shows it."""
 
     results: Results  # curves by (trace, policy)
-    outcome: Outcome  # what became of the runs
+    outcome: Outcome  # of the runs
     scenarios: tuple[Scenario, ...]
     inputs: Inputs
-    unplaceable: dict[str, list[str]]  # trace -> what tasks that no node could ever hold ask for
-    on: str = "local"  # where the runs ran
+    unplaceable: dict[str, list[str]]  # trace -> the requests of tasks that no node could ever hold
+    on: str = "local"  # the executor of the runs
+    steady: tuple[SteadyRow, ...] = ()  # steady states by trace, policy and offered load
 
 
 def compare(
@@ -65,10 +65,13 @@ def compare(
     report: Report | None = None,
     workers: int | None = None,
     on: str = "local",
-    plugins: str | Path | Iterable[str | Path] = (),
+    plugins: str | Path | Iterable[str | Path | Plugin] = (),
     batch: int = 1,
     batch_milp_seconds: float = 0.0,
     profile: Profiles = PAPER.name,
+    steady: float | Iterable[float] = (),
+    batch_seconds: float | None = None,
+    moving: Moving | None = None,
 ) -> Compared:
     """Run every policy on every trace with every seed. FGD is always run: savings are against it.
 
@@ -77,23 +80,31 @@ def compare(
     value or a list. An object is called by its `name` in results; two of one name are numbered. `seeds`: how many, or
     a list of them.
 
-    With a folder `out` the runs are kept there, what is finished is skipped, and `out/summary.csv` is written; without
+    With a folder `out` the runs are kept there, finished ones are skipped, and `out/summary.csv` is written; without
     one nothing is left behind. All inputs are read before anything is written. `report(done, all, what)` is called
     after each run. `on` and `workers` are those of `wattpack run`. `plugins`: files that register policies of your own;
-    they are imported first, here and by every worker. With `batch` every policy is also run with windows of so many
-    tasks, with `batch_milp_seconds` placed by a MILP too that may take so long a window.
+    they are imported first, here and by every worker (a `Plugin` has been imported here already). With `batch` every
+    policy is also run with windows of that many tasks; with `batch_milp_seconds` a MILP that may take at most that
+    long places each window.
+
+    With `steady`, offered loads such as 0.8, every policy is also run in a steady state, where tasks arrive and leave;
+    there `batch_seconds` limits how long the first task of a window waits, and `moving` adds runs with tasks moved.
     """
     batch = int(chosen_number(batch, "batch", whole=True))
     milp_seconds = chosen_number(batch_milp_seconds, "batch_milp_seconds")
-    new_batch(batch, milp_seconds=milp_seconds)
+    hold_s = None if batch_seconds is None else chosen_number(batch_seconds, "batch_seconds")
+    window = new_batch(batch, hold_s, milp_seconds)
+    if moving is not None and not isinstance(moving, Moving):
+        raise UserError(f"moving: {moving!r}, expected a Moving or None")
+    loads = chosen_loads(steady)
     if workers is not None:
         chosen_number(workers, "workers", whole=True)
     if not isinstance(on, str):
         raise UserError(f"on: {on!r}, expected a text such as 'local'")
     chosen = chosen_seeds(seeds)
     files = chosen_plugins(plugins)
-    for plugin in read_plugins(files):
-        import_file(Path(plugin.path))  # first: expressions may name what it registers
+    for plugin in read_plugins(file for file in files if not isinstance(file, Plugin)):
+        import_file(Path(plugin.path))  # first: expressions may name the policies it registers
     expressions = tuple(dict.fromkeys(parse(policy).expression for policy in (BASELINE, *chosen_policies(policies))))
     inputs = Inputs(chosen_datacenters(datacenter), chosen_traces(traces), chosen_profiles(profile))
     for nodes, watts in product(inputs.datacenters.values(), inputs.profiles.values()):
@@ -108,17 +119,19 @@ def compare(
         tuple(inputs.datacenters),
         chosen,
         tuple(inputs.profiles),
-        batches=tuple(dict.fromkeys((1, batch))),
-        milp_seconds=(milp_seconds,),
+        batches=(None,) if window.tasks == 1 else (None, window),
+        steady=tuple(Offered(load) for load in loads),
+        movings=(None,) if moving is None else (None, moving),
     )
     with ExitStack() as stack:
-        place = stack.enter_context(TemporaryDirectory(prefix="wattpack-")) if out is None else _folder(out)
+        path = stack.enter_context(TemporaryDirectory(prefix="wattpack-")) if out is None else _folder(out)
         experiment = Experiment("compare", (block,), inputs)
-        folder, scenarios, outcome = run_experiment(experiment, place, report, on, workers, files)
+        folder, scenarios, outcome = run_experiment(experiment, path, report, on, workers, files)
         results = folder.read(scenarios)
+        rows = summarise_steady(folder, scenarios)
         if out is not None:
             write_summary(folder.path / "summary.csv", results)
-    return Compared(results, outcome, scenarios, inputs, _unplaceable(inputs), on)
+    return Compared(results, outcome, scenarios, inputs, _unplaceable(inputs), on, tuple(rows))
 
 
 def _folder(out: str | Path) -> Path:
@@ -130,14 +143,14 @@ def _folder(out: str | Path) -> Path:
 def _unplaceable(inputs: Inputs) -> dict[str, list[str]]:
     """By trace, or by trace and datacenter where there are several, as `labels` has them."""
     many, found = len(inputs.datacenters) > 1, {}
-    for (place, datacenter), (name, trace) in product(inputs.datacenters.items(), inputs.traces.items()):
+    for (nodes, datacenter), (name, trace) in product(inputs.datacenters.items(), inputs.traces.items()):
         if texts := unplaceable_classes(datacenter, trace, next(iter(inputs.profiles.values()))):
-            found[f"{name} ({place})" if many else name] = texts
+            found[f"{name} ({nodes})" if many else name] = texts
     return found
 
 
 def unplaceable_classes(datacenter: Datacenter, workload: Workload, profile: PowerProfile = PAPER) -> list[str]:
-    """What tasks that fit no node of the datacenter even when it is empty ask for, one text a class, with the count."""
+    """The requests of tasks that fit no node even in an empty datacenter: one text per class, with the count."""
     tasks = task_records(workload.classes, datacenter, profile.default_cpu)
     nodes = datacenter.records(profile)
     kinds = [nodes[n] for n in dict(zip(datacenter.types.tolist(), range(len(datacenter)), strict=True)).values()]

@@ -11,6 +11,7 @@ from wattpack.datasets.inflation import UP_TO
 from wattpack.engine.core.state import ALLOCATED, CPU_POWER, FAILED, FRAGMENTATION, GPU_POWER, MICRO
 from wattpack.engine.runs.record import Run, grar
 from wattpack.model.fragmentation import REASONS
+from wattpack.model.power import total_power
 
 STEP = 0.005
 LOADS = np.round(np.arange(261) * STEP, 3)  # 0, 0.005, ..., 1.3: GPU requested / GPU of the datacenter
@@ -25,7 +26,7 @@ LEAST = "least_w"  # the least power at the curve's own service; where the bound
 def read_at_loads(run: Run, up_to: float = UP_TO) -> dict[str, NDArray[np.float64]]:
     """The state at each of LOADS: after the last task that arrived at or below that load; NaN where none came near it.
 
-    A run that was told to end at `up_to` ends before the first task that would exceed it: it is read up to there, also
+    A run with an end at `up_to` ends before the first task that would exceed it: it is read up to there, also
     where that task was a large one.
     """
     capacity = max(1, run.datacenter.gpu_milli)
@@ -34,7 +35,7 @@ def read_at_loads(run: Run, up_to: float = UP_TO) -> dict[str, NDArray[np.float6
     rows = np.vstack([run.start[None, :], run.series])[after]
     cpu_w, gpu_w = rows[:, CPU_POWER] / 1000, rows[:, GPU_POWER] / 1000
     columns = {
-        "eopc_w": cpu_w + gpu_w,
+        "eopc_w": total_power(cpu_w, gpu_w),
         "cpu_w": cpu_w,
         "gpu_w": gpu_w,
         "grar": grar(rows),
@@ -96,6 +97,9 @@ class Curves:
         own = self.values["eopc_w"][[self.seeds.index(seed) for seed in common]]
         other = baseline.values["eopc_w"][[baseline.seeds.index(seed) for seed in common]]
         return 1 - own / other
+
+
+Results = dict[tuple[str, str], Curves]  # by (trace, policy)
 
 
 def at(load: float) -> int:

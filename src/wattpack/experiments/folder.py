@@ -1,7 +1,8 @@
-"""The results folder: `runs/ID.parquet`, one file a run, `experiment.json` and `summary.csv`. Reports read only this.
+"""The results folder: one file for each finished run, `experiment.json`, `summary.csv`, `steady.csv`.
 
-A run that is there is not run again; a changed scenario has another id; two folders merge by copying their `runs`.
-DuckDB reads it directly (docs/guide/experiments.md has more):
+Fill-ups are `runs/ID.parquet`, steady states `steady/ID.parquet`. A run whose file is there is not run again; a changed
+scenario has another id; two folders merge by copying `runs` and `steady`. DuckDB reads it directly
+(docs/guide/experiments.md has more):
 
     SELECT trace, policy, load, avg(eopc_w) FROM 'out/runs/*.parquet' GROUP BY ALL ORDER BY ALL
 """
@@ -9,32 +10,29 @@ DuckDB reads it directly (docs/guide/experiments.md has more):
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, fields
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from wattpack.engine.runs.steady import Steady
 from wattpack.errors import UserError
-from wattpack.experiments.curves import COLUMNS, CPU_ONLY, LOADS, Curves
-from wattpack.experiments.parquet import encode, has_checksum, is_intact, is_whole
-from wattpack.experiments.scenario import Scenario, labels
+from wattpack.experiments.curves import COLUMNS, CPU_ONLY, Curves, Results
+from wattpack.experiments.run_files import (
+    DAMAGED,
+    WITHOUT_CHECKSUM,
+    Readings,
+    encode_run,
+    fault_of,
+    read_runs,
+    read_steady_states,
+)
+from wattpack.experiments.scenario import FILL_UP, STEADY, Scenario, fill_up_of, labels
 from wattpack.files import make_folder, say, sync_all, write_text, write_whole
 
-Readings = dict[str, NDArray[np.float64]]
-Results = dict[tuple[str, str], Curves]
-
-SAID = tuple(field.name for field in fields(Scenario) if not field.name.endswith("_digest"))  # constant columns
-AT_ONCE = 256  # files read by one query: the names of the files are repeated in every row meanwhile
+FOLDERS = {FILL_UP: "runs", STEADY: "steady"}  # where the run files of a kind are
 NAMED = 3  # damaged files that are named; of more, the number
-DAMAGED, WITHOUT_CHECKSUM = "damaged", "of an earlier version, without a checksum"
-
-
-def encode_run(scenario: Scenario, readings: Readings) -> bytes:
-    """A run file: what was read at LOADS, with the scenario in constant columns."""
-    return encode({name: getattr(scenario, name) for name in SAID}, {"load": LOADS, **readings})
 
 
 class ResultsFolder:
@@ -45,96 +43,108 @@ class ResultsFolder:
         if any("\ud800" <= letter <= "\udfff" for letter in str(path)):  # how Python reads bytes that are no UTF-8
             raise UserError(f"{str(path)!r}: not UTF-8, expected a folder whose name DuckDB can read")
         make_folder(self.path)
-        self.runs = make_folder(self.path / "runs")
-        for file in self.runs.glob("*.parquet/"):
-            raise UserError(f"{file}: a folder, expected a run file or nothing of this name")
+        for folder in (self.path / name for name in FOLDERS.values()):
+            if folder.is_dir():
+                make_folder(folder)  # clears what killed commands left there
+            for file in folder.glob("*.parquet/"):
+                raise UserError(f"{file}: a folder, expected a run file or nothing of this name")
         self._stored: list[Path] = []  # not yet known to be on the disk
 
     def run_file(self, scenario: Scenario) -> Path:
-        return self.runs / f"{scenario.id}.parquet"
+        return self.path / FOLDERS[scenario.kind] / f"{scenario.id}.parquet"
 
     def missing(self, scenarios: Iterable[Scenario]) -> list[Scenario]:
         """The scenarios that have no finished run here; of those that are the same run by two names, the first.
 
-        A run file that is damaged, or was written before there were checksums, is none: it is said and run again.
+        A damaged run file, or one from before there were checksums, does not count: a line says that it is run again.
         """
-        there = {file.stem: file for file in self.runs.glob("*.parquet")}
-        wanted: dict[str, Scenario] = {}
+        wanted: dict[Path, Scenario] = {}
         for scenario in scenarios:
-            wanted.setdefault(scenario.id, scenario)
-        faults = {there[id_]: _fault(there[id_]) for id_ in wanted if id_ in there}
+            wanted.setdefault(self.run_file(scenario), scenario)
+        for folder in {file.parent for file in wanted}:
+            make_folder(folder)
+        there = self._files(wanted)
+        faults = {file: fault_of(file) for file in wanted if file in there}
         for kind in (DAMAGED, WITHOUT_CHECKSUM):
             _say_run_again([file for file, fault in faults.items() if fault == kind], kind)
-        return [scenario for id_, scenario in wanted.items() if id_ not in there or faults[there[id_]]]
+        found = [scenario for file, scenario in wanted.items() if faults.get(file, "missing")]
+        self._say_earlier_steady_states(found)
+        return found
+
+    def _say_earlier_steady_states(self, missing: Iterable[Scenario]) -> None:
+        """Earlier versions stored steady states as JSON under other ids. Said until the first new one is there."""
+        folder = self.path / FOLDERS[STEADY]
+        earlier = sum(1 for _ in folder.glob("*.json"))
+        if earlier and any(scenario.kind == STEADY for scenario in missing) and not any(folder.glob("*.parquet")):
+            say(f"{folder}: {earlier} steady states of an earlier version (JSON) are kept but not read, run again")
 
     def write(self, scenario: Scenario, readings: Readings) -> None:
-        """Store one finished run."""
+        """Store one finished fill-up."""
         self.store(scenario, encode_run(scenario, readings))
 
     def store(self, scenario: Scenario, data: bytes) -> None:
         """Store the file of one finished run."""
         file = self.run_file(scenario)
+        file.parent.mkdir(exist_ok=True)
         write_whole(file, lambda temporary: temporary.write_bytes(data), durable=False)
         self._stored.append(file)
 
     def sync(self) -> None:
-        """Have the files stored so far on the disk. Together: one by one it is 5 ms a run, which takes 13."""
+        """Bring the files stored so far to the disk. Together: one by one it is 5 ms a run, which takes 13."""
         stored, self._stored = self._stored, []
         sync_all(stored)
 
     def read(self, scenarios: Iterable[Scenario], label: Mapping[Scenario, str] | None = None) -> Results:
-        """Curves by (trace, policy) of those of the scenarios that are finished, seeds ascending.
+        """Curves by (trace, policy) of the finished fill-ups among the scenarios, seeds ascending.
 
         Where datacenters, power profiles or loads are several, the trace's name tells them apart (`labels`); `label`
         gives the names where the scenarios are only a part of an experiment.
         """
-        return self._read([(scenario.id, scenario) for scenario in scenarios], label)
+        return self._read([(scenario.id, scenario) for scenario in scenarios if scenario.kind == FILL_UP], label)
 
     def read_stored(self) -> Results:
         """The same for the experiment that `experiment.json` describes, also one of an earlier version of wattpack."""
-        names = tuple(field.name for field in fields(Scenario))
         try:
-            rows = self.experiment()["scenarios"]
-            stored = [(row["id"], Scenario(**{name: row[name] for name in names if name in row})) for row in rows]
+            found = [(row["id"], fill_up_of(row)) for row in self.experiment()["scenarios"]]
         except (KeyError, TypeError) as fault:
             raise UserError(f"{self.path / 'experiment.json'}: no {fault} in it, expected a results folder") from None
-        return self._read(stored)
+        return self._read([(id_, scenario) for id_, scenario in found if scenario is not None])
 
-    def _read(self, wanted: list[tuple[str, Scenario]], label: Mapping[Scenario, str] | None = None) -> Results:
+    def read_steady(self, scenarios: Iterable[Scenario]) -> dict[Scenario, Steady]:
+        """The finished steady states among the scenarios, in their order."""
+        wanted = {scenario: self.run_file(scenario) for scenario in scenarios if scenario.kind == STEADY}
+        there = self._files(wanted.values())
+        found = dict(read_steady_states(dict.fromkeys(file for file in wanted.values() if file in there)))
+        return {scenario: found[file] for scenario, file in wanted.items() if file in found}
+
+    def _read(self, wanted: Sequence[tuple[str, Scenario]], label: Mapping[Scenario, str] | None = None) -> Results:
         label = labels(scenario for _, scenario in wanted) if label is None else label
-        runs = dict(self._read_files(dict.fromkeys(id_ for id_, _ in wanted)))
+        files = {id_: self.path / FOLDERS[FILL_UP] / f"{id_}.parquet" for id_, _ in wanted}
+        there = self._files(files.values())
+        runs = dict(read_runs(file for file in files.values() if file in there))
         # in the order in which the scenarios were given: the first policy is the one the user named first
         found: dict[tuple[str, str], dict[int, Readings]] = {}
-        said: dict[tuple[str, str], tuple[str, str]] = {}
+        run_on: dict[tuple[str, str], tuple[str, str]] = {}
         for id_, scenario in wanted:
-            if id_ in runs:
-                found.setdefault((label[scenario], scenario.label), {})[scenario.seed] = runs[id_]
-                said[label[scenario], scenario.label] = scenario.datacenter, scenario.profile
+            if files[id_] in runs:
+                found.setdefault((label[scenario], scenario.label), {})[scenario.seed] = runs[files[id_]]
+                run_on[label[scenario], scenario.label] = scenario.datacenter, scenario.profile
         results = {}
         for (trace, policy), by_seed in found.items():
             seeds = tuple(sorted(by_seed))
             known = [column for column in (*COLUMNS, CPU_ONLY) if all(column in by_seed[seed] for seed in seeds)]
             values = {column: np.stack([by_seed[seed][column] for seed in seeds]) for column in known}
-            results[trace, policy] = Curves(trace, policy, seeds, values, *said[trace, policy])
+            results[trace, policy] = Curves(trace, policy, seeds, values, *run_on[trace, policy])
         return results
 
-    def _read_files(self, ids: Iterable[str]) -> Iterator[tuple[str, Readings]]:
-        import duckdb  # 60 ms: only when results are read
+    def _files(self, wanted: Iterable[Path]) -> set[Path]:
+        """The run files that are there, of the folders of `wanted`: one listing is faster than a look at each."""
+        return {file for folder in {file.parent for file in wanted} for file in folder.glob("*.parquet")}
 
-        there = {file.stem: file for file in self.runs.glob("*.parquet")}
-        files = [there[id_] for id_ in ids if id_ in there]
-        for file in files:
-            if _fault(file) == DAMAGED:
-                raise UserError(f"{file}: damaged, not a run file as it was written, expected to run it again")
-        with duckdb.connect(config={"threads": 1}) as connection:
-            for start in range(0, len(files), AT_ONCE):
-                yield from _query(connection, files[start : start + AT_ONCE])
-
-    def write_experiment(self, told: Mapping[str, Any], scenarios: Iterable[Scenario]) -> None:
+    def write_experiment(self, provenance: Mapping[str, Any], scenarios: Iterable[Scenario]) -> None:
         """`experiment.json`: what was run, on what, and every scenario with its id."""
-        rows = [{"id": scenario.id, **asdict(scenario)} for scenario in scenarios]
-        texts = ",\n".join(f"  {json.dumps(row)}" for row in rows)
-        head = json.dumps(dict(told), indent=1)
+        texts = ",\n".join(f"  {json.dumps(scenario.row())}" for scenario in scenarios)
+        head = json.dumps(dict(provenance), indent=1)
         write_text(self.path / "experiment.json", f'{head[:-2]},\n "scenarios": [\n{texts}\n ]\n}}\n')
 
     def experiment(self) -> dict[str, Any]:
@@ -149,52 +159,9 @@ class ResultsFolder:
         return found
 
 
-def _query(connection: Any, files: list[Path]) -> Iterator[tuple[str, Readings]]:
-    names = ", ".join(_literal(str(file)) for file in files)
-    columns = f"{', '.join(COLUMNS)}, COLUMNS('^(filename|{CPU_ONLY})$')"  # the last one may not be there
-    query = f"SELECT {columns} FROM read_parquet([{names}], filename = true)"
-    try:
-        table = connection.execute(query).fetchnumpy()
-    except Exception as fault:
-        if len(files) > 1:  # one by one, to find the one that is broken
-            for file in files:
-                yield from _query(connection, [file])
-            return
-        raise UserError(
-            f"{files[0]}: not a run file ({_first_line(fault)}), expected to delete it and run again"
-        ) from None
-    points = len(LOADS)
-    for start in range(0, len(table["filename"]), points):
-        rows = slice(start, start + points)
-        yield (
-            Path(table["filename"][start]).stem,
-            {column: table[column][rows].copy() for column in (*COLUMNS, CPU_ONLY) if column in table},
-        )
-
-
-def _fault(file: Path) -> str:
-    """What is wrong with a run file that is there; empty if it is what was written, to the byte."""
-    try:
-        data = file.read_bytes()
-    except OSError:
-        return DAMAGED
-    if has_checksum(data):
-        return "" if is_intact(data) else DAMAGED
-    return WITHOUT_CHECKSUM if is_whole(data[:4], data[-4:]) else DAMAGED
-
-
 def _say_run_again(files: list[Path], fault: str) -> None:
     if files and fault == WITHOUT_CHECKSUM:
         say(f"{files[0].parent}: {len(files)} run files {fault}, run again")
     elif files:
         more = f" and {len(files) - NAMED} more" if len(files) > NAMED else ""
         say(f"{', '.join(map(str, files[:NAMED]))}{more}: {fault}, run again")
-
-
-def _literal(text: str) -> str:
-    """A text as SQL, quoted, so that no file name can be read as SQL."""
-    return "'" + text.replace("'", "''") + "'"
-
-
-def _first_line(fault: Exception) -> str:
-    return str(fault).splitlines()[0]

@@ -1,4 +1,4 @@
-"""What every experiment needs of its inputs, refused in the same words by all commands."""
+"""Checks of inputs that every experiment makes, with the same message in all commands."""
 
 from __future__ import annotations
 

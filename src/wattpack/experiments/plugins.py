@@ -21,10 +21,14 @@ class Plugin:
     text: bytes
 
 
-def read_plugins(files: Iterable[str | Path]) -> tuple[Plugin, ...]:
-    """The plugins of these files, each once."""
-    plugins = []
-    for file in dict.fromkeys(Path(file).resolve() for file in files):
+def read_plugins(files: Iterable[str | Path | Plugin]) -> tuple[Plugin, ...]:
+    """The plugins of these files, each once; those that have been read stay as they are."""
+    plugins: list[Plugin] = []
+    given = (file if isinstance(file, Plugin) else Path(file).resolve() for file in files)
+    for file in dict.fromkeys(given):
+        if isinstance(file, Plugin):
+            plugins.append(file)
+            continue
         try:
             plugins.append(Plugin(str(file), file.read_bytes()))
         except OSError:

@@ -1,4 +1,4 @@
-"""What results were made with: versions and machine, for `experiment.json`. A number without them says little."""
+"""Versions and machine that results were made with, for `experiment.json`."""
 
 from __future__ import annotations
 

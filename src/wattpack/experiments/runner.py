@@ -1,4 +1,4 @@
-"""Runs the scenarios that are not in the results folder yet, wherever runs run, and stores each when it is done."""
+"""Runs the scenarios that the results folder lacks, on an executor, and stores each result as it arrives."""
 
 from __future__ import annotations
 
@@ -10,25 +10,28 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from wattpack.experiments.axes import Experiment, resolve
-from wattpack.experiments.executors import check_place, open_place
+from wattpack.experiments.curves import Results
+from wattpack.experiments.executors import check_executor, open_executor
 from wattpack.experiments.executors.executor import stream
 from wattpack.experiments.folder import ResultsFolder
-from wattpack.experiments.plugins import read_plugins
+from wattpack.experiments.lineup import BASELINE
+from wattpack.experiments.plugins import Plugin, read_plugins
 from wattpack.experiments.provenance import machine, versions
-from wattpack.experiments.scenario import Inputs, Scenario, labels
-from wattpack.experiments.summary import BASELINE, Results, write_summary_parts
+from wattpack.experiments.scenario import FILL_UP, Inputs, Scenario, labels
+from wattpack.experiments.spec.axes import Experiment, resolve
+from wattpack.experiments.steady_table import SteadyRow, steady_rows, write_steady
+from wattpack.experiments.summary import write_summary_parts
 from wattpack.experiments.warm_up import warm_up
 
 Report = Callable[[int, int, str], None]  # runs done, runs in all, what just ended
 
-SYNC_EVERY_S = 10.0  # a power cut costs the runs of so long
+SYNC_EVERY_S = 10.0  # a power cut costs the runs of this time at most
 READ_AT_ONCE = 512  # runs held while the summary is made: 27 kB each
 
 
 @dataclass
 class Outcome:
-    """What became of the scenarios that were asked for."""
+    """How many of the requested scenarios were run, were there already, or failed."""
 
     done: int = 0
     skipped: int = 0  # were in the folder already
@@ -42,25 +45,25 @@ def run_experiment(
     report: Report | None = None,
     on: str = "local",
     workers: int | None = None,
-    plugins: Sequence[str | Path] = (),
+    plugins: Sequence[str | Path | Plugin] = (),
 ) -> tuple[ResultsFolder, tuple[Scenario, ...], Outcome]:
     """Run an experiment into the folder `out`. `report(done, all, what)` is called after each run.
 
-    `experiment.json` is written first, so that a part of the runs is known for what it is, and again with the outcome.
+    `experiment.json` is written first, so that an interrupted folder is described too, and again with the outcome.
     """
-    check_place(on, workers)
+    check_executor(on, workers)
     inputs, scenarios = resolve(experiment)
     folder = ResultsFolder(out)
-    told = _told(experiment, on, workers)
-    folder.write_experiment(told, scenarios)
+    provenance = _provenance(experiment, on, workers)
+    folder.write_experiment(provenance, scenarios)
     outcome = run_all(scenarios, inputs, folder, report or _no_report, on, workers, plugins)
-    told["outcome"] = {
+    provenance["outcome"] = {
         "seconds": round(outcome.seconds, 3),
         "done": outcome.done,
         "skipped": outcome.skipped,
         "failed": [{"id": scenario.id, "fault": fault} for scenario, fault in outcome.failed],
     }
-    folder.write_experiment(told, scenarios)
+    folder.write_experiment(provenance, scenarios)
     return folder, scenarios, outcome
 
 
@@ -71,23 +74,23 @@ def run_all(
     report: Report,
     on: str = "local",
     workers: int | None = None,
-    plugins: Sequence[str | Path] = (),
+    plugins: Sequence[str | Path | Plugin] = (),
 ) -> Outcome:
-    """Run what is missing in the folder. A failing run is noted and does not sink the rest; Ctrl-C leaves the finished.
+    """Run the scenarios that the folder lacks. A failing run does not stop the rest; Ctrl-C keeps the finished runs.
 
     `on`: `local`, `dask[=ADDRESS]`, `ray[=ADDRESS]`, or `threads` and `processes` to say which of the two local ways.
-    `plugins`: files that registered policies of the user's own; workers elsewhere import them too.
+    `plugins`: files that registered policies of the user's own, already imported here; workers import them too.
     """
     started = monotonic()
-    texts = read_plugins(plugins)
+    shipped = read_plugins(plugins)
     missing = folder.missing(scenarios)
     outcome = Outcome(skipped=len(scenarios) - len(missing))
     report(outcome.skipped, len(scenarios), "")
     if missing:
-        place = open_place(on, missing, inputs, workers, texts, warm_up)
+        executor = open_executor(on, missing, inputs, workers, shipped, warm_up)
         synced = started
         try:
-            with closing(stream(place, missing)) as results:
+            with closing(stream(executor, missing)) as results:
                 for scenario, result in results:
                     if isinstance(result, Exception):
                         outcome.failed.append((scenario, _line(result)))
@@ -106,14 +109,24 @@ def run_all(
 
 
 def summarise(folder: ResultsFolder, scenarios: Sequence[Scenario]) -> Path:
-    """Write `summary.csv` of the finished runs, holding few of them at a time."""
+    """Write `summary.csv` of the finished runs, a few of them in memory at a time, and `steady.csv` if there are any
+    steady states. Returns the path of the first."""
     path = folder.path / "summary.csv"
-    write_summary_parts(path, _summary_parts(folder, scenarios))
+    write_summary_parts(path, _summary_parts(folder, [s for s in scenarios if s.kind == FILL_UP]))
+    summarise_steady(folder, scenarios)
     return path
 
 
+def summarise_steady(folder: ResultsFolder, scenarios: Sequence[Scenario]) -> list[SteadyRow]:
+    """The rows of `steady.csv`, which is written if there are any."""
+    rows = steady_rows(folder.read_steady(scenarios))
+    if rows:
+        write_steady(folder.path / "steady.csv", rows)
+    return rows
+
+
 def _summary_parts(folder: ResultsFolder, scenarios: Sequence[Scenario]) -> Iterator[tuple[Results, Sequence[str]]]:
-    """The finished runs, a few policies of a trace at a time with their baseline, and which policies are meant."""
+    """The finished fill-ups, a few policies of a trace at a time with their baseline, and the policies to write."""
     label = labels(scenarios)
     by_policy: dict[str, dict[str, list[Scenario]]] = {}
     for scenario in scenarios:
@@ -132,7 +145,7 @@ def _summary_parts(folder: ResultsFolder, scenarios: Sequence[Scenario]) -> Iter
             yield folder.read(dict.fromkeys([*chosen, *baseline]), label), meant
 
 
-def _told(experiment: Experiment, on: str, workers: int | None) -> dict[str, Any]:
+def _provenance(experiment: Experiment, on: str, workers: int | None) -> dict[str, Any]:
     return {
         "name": experiment.name,
         "experiment": [block.axes() for block in experiment.blocks],
@@ -145,9 +158,9 @@ def _told(experiment: Experiment, on: str, workers: int | None) -> dict[str, Any
 
 
 def _line(fault: Exception) -> str:
-    """A fault in one line; the kind alone where it has no text."""
+    """An exception in one line; the type alone where it has no text."""
     return ": ".join([type(fault).__name__, *str(fault).splitlines()[:1]])
 
 
 def _no_report(done: int, everything: int, what: str) -> None:
-    """Nobody looks."""
+    """For callers that want no progress."""

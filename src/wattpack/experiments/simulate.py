@@ -15,8 +15,8 @@ from wattpack.engine.runs.learning import LEARNT, simulate_learning
 from wattpack.engine.runs.record import Run
 from wattpack.engine.windows.batch import new_batch, simulate_windows
 from wattpack.errors import UserError
-from wattpack.experiments.chosen import check_models, chosen_number, chosen_policy, chosen_profile, chosen_seed
-from wattpack.experiments.scenario import run_seed
+from wattpack.experiments.fill_up import run_seed
+from wattpack.experiments.spec.chosen import check_models, chosen_number, chosen_policy, chosen_profile, chosen_seed
 from wattpack.model.nodes import Datacenter
 from wattpack.model.power import PAPER, PowerProfile
 from wattpack.model.target import Target
@@ -47,10 +47,11 @@ def simulate(
     With `seed` it is the paper's experiment, as in `wattpack compare`: `workload` is the trace, shuffled and drawn from
     until 1.3 times the GPU capacity is asked for, on nodes in random order.
 
-    `batch`: so many tasks are held and placed together, with `batch_milp_seconds` by a MILP too that may take so long
-    a window. With `batch_seconds` a window also closes when its first task has waited so long; that needs `arrival_s`,
-    the seconds at which the tasks come, ascending (nothing leaves). `node` and `gpus` of the result are by task as
-    ever, `series` is in the order of placing: its row i is the state after task `order[i]`; `wait_s` is by task.
+    `batch`: the number of tasks that are held and placed together; with `batch_milp_seconds` a MILP that may take at
+    most that long places each window. With `batch_seconds` a window also closes when its first task has waited that
+    long; this needs `arrival_s`, the ascending arrival times in seconds (no task leaves). `node` and `gpus` of the
+    result are by task; `series` is in the order of placing: its row i is the state after task `order[i]`; `wait_s` is
+    by task.
     """
     datacenter, workload = as_datacenter(datacenter), as_workload(workload, "workload")
     mix, profile = parse(chosen_policy(policy)), chosen_profile(profile)
@@ -66,7 +67,7 @@ def simulate(
             raise UserError(f"seed {seed} with a target: the target of a seed is its trace, expected one of them")
         if batch_seconds is not None or arrival_s is not None:
             raise UserError(f"seed {seed} with times: the tasks of a seed have none, expected one of them")
-        return run_seed(datacenter, workload, mix, seed, profile, batch=window)
+        return run_seed(datacenter, workload, mix, seed, profile, batch=window if window.tasks > 1 else None)
     times = None if arrival_s is None else _checked(arrival_s, len(workload))
     if isinstance(target, str):
         if target != LEARNT:

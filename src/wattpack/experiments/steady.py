@@ -1,6 +1,6 @@
-"""Steady state: Poisson arrivals of a trace's classes at an offered load, exponential durations, refused tasks dropped.
+"""A steady state: Poisson arrivals at an offered load, exponential durations, refused tasks dropped.
 
-The paper fills a datacenter once; clusters live with departures. This is the second regime of a comparison.
+The paper fills a datacenter once; in real clusters tasks also leave. This is the second kind of scenario.
 """
 
 from __future__ import annotations
@@ -14,30 +14,52 @@ from wattpack.engine.runs.arrivals import draw_luck
 from wattpack.engine.runs.moves import Mover, Rounds, move_one
 from wattpack.engine.runs.steady import Steady
 from wattpack.engine.runs.timed import simulate_timed
-from wattpack.engine.windows.batch import ALONE, Batch
+from wattpack.engine.windows.batch import Batch
 from wattpack.engine.windows.timed import simulate_timed_windows
 from wattpack.errors import UserError
-from wattpack.experiments.regime import MAX_LOAD, Moving
+from wattpack.experiments.options import ARRIVALS, MAX_LOAD, Moving
+from wattpack.experiments.scenario import Inputs, Scenario
 from wattpack.model.nodes import Datacenter
 from wattpack.model.policy import Mix
 from wattpack.model.power import PAPER, PowerProfile
 from wattpack.model.target import Target
 from wattpack.model.tasks import Workload
 from wattpack.optimise.defrag.search import Defrag
+from wattpack.policies.expression import parse
 
-ARRIVALS = 60_000
 MEAN_DURATION_S = 3600.0  # sets the unit of time: only limits and pauses in seconds depend on it
+
+
+def run_steady_state(scenario: Scenario, inputs: Inputs) -> Steady:
+    """The steady state of a scenario."""
+    assert scenario.steady is not None
+    return run_steady(
+        inputs.datacenters[scenario.datacenter],
+        inputs.traces[scenario.trace],
+        parse(scenario.policy),
+        scenario.steady.load,
+        scenario.seed,
+        inputs.profiles[scenario.profile],
+        scenario.steady.arrivals,
+        scenario.batch,
+        scenario.moving,
+    )
+
+
+def check_offered(trace: Workload, capacity_gpu_milli: int) -> None:
+    """A load is a share of GPUs: a steady state needs tasks that request GPUs, and GPUs."""
+    if len(trace) == 0 or trace.gpu_request_milli().sum() == 0 or capacity_gpu_milli == 0:
+        raise UserError(
+            f"{trace.name}: no GPU is asked for or there is none, expected a GPU workload for a steady state"
+        )
 
 
 def offered(
     trace: Workload, capacity_gpu_milli: int, load: float, arrivals: int, rng: np.random.Generator
 ) -> tuple[Workload, NDArray[np.float64], NDArray[np.float64]]:
     """Tasks drawn from the trace with their arrival times and durations, such that `load` of the GPUs are asked for."""
-    mean_milli = float(trace.gpu_request_milli().mean()) if len(trace) else 0.0
-    if mean_milli == 0 or capacity_gpu_milli == 0:
-        raise UserError(
-            f"{trace.name}: no GPU is asked for or there is none, expected a GPU workload for a steady state"
-        )
+    check_offered(trace, capacity_gpu_milli)
+    mean_milli = float(trace.gpu_request_milli().mean())
     rate = load * capacity_gpu_milli / (mean_milli * MEAN_DURATION_S)
     sequence = trace.sequence[rng.integers(len(trace), size=arrivals)]
     arrival_s = np.cumsum(rng.exponential(1 / rate, size=arrivals))
@@ -52,7 +74,7 @@ def run_steady(
     seed: int,
     profile: PowerProfile = PAPER,
     arrivals: int = ARRIVALS,
-    batch: Batch = ALONE,
+    batch: Batch | None = None,
     moving: Moving | None = None,
 ) -> Steady:
     """One run at offered load `load`, its second half measured. All policies of a seed see the same tasks."""
@@ -67,13 +89,13 @@ def run_steady(
     rounds = None
     if moving is not None:
         rounds = Rounds(new_mover(engine, workload, moving.moves), moving.every, moving.pause_s)
-    if batch.tasks > 1:
+    if batch is not None:
         return simulate_timed_windows(engine, workload, *times, batch, rounds)[0]
     return simulate_timed(engine, workload, *times, rounds)[0]
 
 
 def new_mover(engine: Engine, workload: Workload, most: int) -> Mover:
-    """Defragments the engine's datacenter, at most so many moves a time."""
+    """Defragments the engine's datacenter, at most `most` moves each time."""
 
     def move(present: NDArray[np.int64], node: NDArray[np.int32], gpus: NDArray[np.int32]) -> NDArray[np.int64]:
         there = np.sort(present)

@@ -1,11 +1,9 @@
-"""Steady state of several policies: runs kept in `steady/ID.json`, their means and spread in `steady.csv`."""
+"""`steady.csv`: steady states of each policy at each offered load, as means over the seeds with their spread."""
 
 from __future__ import annotations
 
 import csv
-import hashlib
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
 from pathlib import Path
@@ -13,17 +11,10 @@ from pathlib import Path
 import numpy as np
 
 from wattpack.engine.runs.steady import Steady
-from wattpack.errors import UserError
-from wattpack.experiments.checked_json import read_checked, write_checked
-from wattpack.experiments.executors import usable_cores
-from wattpack.experiments.regime import MAX_LOAD, Moving, Regime
-from wattpack.experiments.runner import Report
-from wattpack.experiments.scenario import Inputs, Scenario, code_digest, labels
-from wattpack.experiments.steady import ARRIVALS, run_steady
-from wattpack.experiments.summary import BASELINE
-from wattpack.files import make_folder, write_whole
-from wattpack.jit import source_digest
-from wattpack.policies.expression import parse
+from wattpack.experiments.lineup import BASELINE
+from wattpack.experiments.options import Moving
+from wattpack.experiments.scenario import Scenario, labels
+from wattpack.files import write_whole
 
 HEADER = (
     *("trace", "policy", "load", "eopc_w", "cpu_w", "gpu_w", "saving", "grar", "w_per_gpu", "allocated_gpus"),
@@ -37,11 +28,12 @@ PAUSED_HEADER = ("defrag_pause_seconds", "lost_gpu_s", "paused_gpus")
 
 @dataclass(frozen=True)
 class SteadyRow:
-    """One policy at one offered load: values by seed, in the order of the seeds."""
+    """One policy at one offered load: the results of its seeds, seeds ascending."""
 
     trace: str
     policy: str
     load: float
+    seeds: tuple[int, ...]
     runs: tuple[Steady, ...]
     moving: Moving | None = None
     batch_seconds: float = inf
@@ -54,7 +46,7 @@ class SteadyRow:
 
     @property
     def title(self) -> str:
-        """The policy, how long its windows wait, and that tasks were moved where they were."""
+        """The policy with the limit of its windows, and a word where tasks were moved."""
         held = f" within {self.batch_seconds:g} s" if self.batch_seconds < inf else ""
         return f"{self.policy}{held}" + ("" if self.moving is None else ", moving")
 
@@ -62,112 +54,43 @@ class SteadyRow:
     def moves_per_arrival(self) -> float:
         return self.mean("moves") / self.mean("arrivals")
 
+    def saving(self, baseline: SteadyRow) -> float:
+        """1 - EOPC / EOPC of the baseline, of the means over the seeds."""
+        return 1 - self.mean("eopc_w") / baseline.mean("eopc_w")
+
     def savings(self, baseline: SteadyRow) -> list[float]:
-        """Seed by seed; the policies of a seed see the same tasks."""
-        return [1 - own.eopc_w / other.eopc_w for own, other in zip(self.runs, baseline.runs, strict=True)]
+        """The saving seed by seed, over the seeds that both have: the policies of a seed see the same tasks."""
+        other = dict(zip(baseline.seeds, baseline.runs, strict=True))
+        own = zip(self.seeds, self.runs, strict=True)
+        return [1 - run.eopc_w / other[seed].eopc_w for seed, run in own if seed in other]
+
+    def saving_spread(self, baseline: SteadyRow) -> float:
+        """Standard deviation of `savings`: 0 for one seed, NaN where the two have no seed in common."""
+        found = self.savings(baseline)
+        return float(np.std(found, ddof=1 if len(found) > 1 else 0)) if found else np.nan
 
 
-def parse_loads(text: str) -> tuple[float, ...]:
-    """`0.5,0.8,0.9` as numbers."""
-    try:
-        loads = tuple(float(part) for part in text.split(","))
-    except ValueError:
-        loads = ()
-    if not loads or not all(0 < load <= MAX_LOAD for load in loads):
-        raise UserError(f"--steady {text!r}, expected loads above 0 like 0.5,0.8,0.9")
-    return tuple(dict.fromkeys(loads))
-
-
-def run_steady_table(
-    scenarios: Sequence[Scenario],
-    inputs: Inputs,
-    loads: Sequence[float],
-    out: Path,
-    report: Report,
-    workers: int | None = None,
-    arrivals: int = ARRIVALS,
-    moving: Moving | None = None,
-    batch_seconds: float = inf,
-) -> list[SteadyRow]:
-    """Each scenario's policy, trace, seed and window in steady state at each load; with `moving` also with moves."""
-    jobs = [
-        (scenario, Regime(load, batch_seconds if scenario.batch > 1 else inf, moves))
-        for scenario in scenarios
-        for load in loads
-        for moves in ((None,) if moving is None else (None, moving))
-    ]
-    return run_steady_jobs(jobs, inputs, out, report, workers, arrivals)
-
-
-def run_steady_jobs(
-    wanted: Sequence[tuple[Scenario, Regime]],
-    inputs: Inputs,
-    out: Path,
-    report: Report,
-    workers: int | None = None,
-    arrivals: int = ARRIVALS,
-) -> list[SteadyRow]:
-    """Run these in threads of this machine; finished runs are kept. Writes `out/steady.csv`."""
-    folder = make_folder(out / "steady")
-    jobs = {job: folder / f"{_id(*job, arrivals)}.json" for job in wanted}
-    runs = {job: kept for job, file in jobs.items() if (kept := _kept(file)) is not None}
-    missing = [job for job in jobs if job not in runs]
-    done = len(jobs) - len(missing)
-    report(done, len(jobs), "")
-
-    def run(scenario: Scenario, regime: Regime) -> Steady:
-        datacenter, trace = inputs.datacenters[scenario.datacenter], inputs.traces[scenario.trace]
-        profile, mix = inputs.profiles[scenario.profile], parse(scenario.policy)
-        batch = scenario.window._replace(seconds=regime.batch_seconds)
-        steady = run_steady(datacenter, trace, mix, regime.load, scenario.seed, profile, arrivals, batch, regime.moving)
-        write_checked(jobs[scenario, regime], steady._asdict())
-        return steady
-
-    with ThreadPoolExecutor(workers or usable_cores()) as pool:
-        try:
-            running = {pool.submit(run, *job): job for job in missing}
-            for future in as_completed(running):
-                scenario, regime = running[future]
-                runs[scenario, regime] = future.result()
-                done += 1
-                report(done, len(jobs), f"{scenario}, steady at {regime.load:g}")
-        except BaseException:
-            pool.shutdown(cancel_futures=True)
-            raise
-    rows = _rows({job: runs[job] for job in jobs}, inputs)
-    write_steady(out / "steady.csv", rows)
-    return rows
-
-
-def _kept(file: Path) -> Steady | None:
-    """A finished steady state; None where there is none, or it is damaged, which is said: it is then run again."""
-    found = read_checked(file)
-    return Steady(**found) if found is not None and found.keys() == set(Steady._fields) else None
-
-
-def _rows(runs: dict[tuple[Scenario, Regime], Steady], inputs: Inputs) -> list[SteadyRow]:
+def steady_rows(results: Mapping[Scenario, Steady]) -> list[SteadyRow]:
     """The seeds of a policy together, by trace (as `labels` names it) and load."""
-    label, traces = labels(scenario for scenario, _ in runs), list(inputs.traces)
-    found: dict[tuple[str, Regime, str], list[Steady]] = {}
+    label = labels(results)
+    traces = _places(scenario.trace for scenario in results)
+    found: dict[tuple[str, float, str, float, Moving | None], dict[int, Steady]] = {}
     place: dict[str, tuple[int, int]] = {}
-    for (scenario, regime), steady in sorted(runs.items(), key=lambda job: job[0][0].seed):
-        name = label[scenario]
-        place.setdefault(name, (traces.index(scenario.trace), len(place)))
-        found.setdefault((name, regime, scenario.label), []).append(steady)
-    rows = [
-        SteadyRow(trace, policy, regime.load, tuple(seeds), regime.moving, regime.batch_seconds)
-        for (trace, regime, policy), seeds in found.items()
-    ]
+    for scenario, steady in results.items():
+        assert scenario.steady is not None
+        name, hold_s = label[scenario], inf if scenario.batch is None else scenario.batch.seconds
+        place.setdefault(name, (traces[scenario.trace], len(place)))
+        key = (name, scenario.steady.load, scenario.label, hold_s, scenario.moving)
+        found.setdefault(key, {})[scenario.seed] = steady
+    rows = []
+    for (trace, load, policy, hold_s, moving), by_seed in found.items():
+        seeds = tuple(sorted(by_seed))
+        rows.append(SteadyRow(trace, policy, load, seeds, tuple(by_seed[seed] for seed in seeds), moving, hold_s))
     return sorted(rows, key=lambda row: (place[row.trace], row.load))
 
 
-def _id(scenario: Scenario, regime: Regime, arrivals: int) -> str:
-    said = f"{scenario.id} {regime.load!r} {arrivals} {code_digest()}"
-    if regime.batch_seconds < inf:
-        said += f" within {regime.batch_seconds!r} s"
-    if regime.moving is not None:  # the search for moves is no part of `code_digest`
-        said += f" {regime.moving!r} {source_digest(Path(__file__).parents[1] / 'optimise' / 'defrag')}"
-    return hashlib.sha256(said.encode()).hexdigest()[:16]
+def _places(names: Iterable[str]) -> dict[str, int]:
+    return {name: place for place, name in enumerate(dict.fromkeys(names))}
 
 
 def baselines_of(rows: Sequence[SteadyRow]) -> dict[tuple[str, float], SteadyRow]:
@@ -195,9 +118,7 @@ def write_steady(path: Path, rows: Sequence[SteadyRow]) -> None:
 def _cells(row: SteadyRow, baseline: SteadyRow | None) -> list[str]:
     saving = spread = ""
     if baseline is not None:
-        saving = f"{1 - row.mean('eopc_w') / baseline.mean('eopc_w'):.6f}"
-        if len(row.runs) == len(baseline.runs):
-            spread = f"{np.std(row.savings(baseline), ddof=1 if len(row.runs) > 1 else 0):.6f}"
+        saving, spread = f"{row.saving(baseline):.6f}", _text(row.saving_spread(baseline), 6)
     means = [f"{row.mean(measure):.1f}" for measure in ("eopc_w", "cpu_w", "gpu_w")]
     moving = row.moving
     return (
@@ -215,7 +136,7 @@ def _text(value: float, digits: int) -> str:
 
 
 def _held_cells(row: SteadyRow) -> list[str]:
-    """Waits also of windows without a limit; without windows nothing waits."""
+    """Windows without a limit in seconds have waits too; without windows nothing waits."""
     limit = f"{row.batch_seconds:g}" if row.batch_seconds < inf else ""
     return [limit, f"{row.mean('mean_wait_s'):.3f}", f"{max(run.largest_wait_s for run in row.runs):.3f}"]
 

@@ -10,13 +10,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from wattpack.experiments.curves import LEAST, LOADS, STEP, Curves
+from wattpack.experiments.curves import LEAST, LOADS, STEP, Curves, Results
+from wattpack.experiments.lineup import BASELINE, BOUND
 from wattpack.files import write_whole
 
-Results = dict[tuple[str, str], Curves]
-
-BASELINE = "fgd"
-BOUND = "bound"  # no policy but a limit
 HEADER = (
     *("trace", "policy", "load", "eopc_w", "cpu_w", "gpu_w", "saving", "grar", "fragmentation_milli", "seeds"),
     *("eopc_w_std", "saving_std", "grar_std", "fragmentation_milli_std", "allocated", "failed"),

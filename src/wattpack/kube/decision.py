@@ -1,4 +1,4 @@
-"""One decision as it is kept and told: why this node, what it costs, or what is missing where it almost fits."""
+"""A decision as it is kept and answered: why this node, what it costs, or what the nearest nodes are short of."""
 
 from __future__ import annotations
 
@@ -7,23 +7,24 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from wattpack.engine.live.one_decision import FITTING, OFFERED, TOLD
+from wattpack.engine.core.engine import Engine
+from wattpack.engine.core.state import NOWHERE
+from wattpack.engine.live.one_decision import FITTING, GPUS, OFFERED, TOLD, Choice
+from wattpack.kube.facts import PodFacts
 from wattpack.kube.gpus import gpu_numbers
-from wattpack.kube.live import Considered, Live
-from wattpack.kube.translate import PodFacts
 from wattpack.model.fit import VERDICT_WORDS
 from wattpack.model.tasks import TaskClass, models_mask
 
-SHOWN = 5  # nodes told of that come nearest to fitting
+SHOWN = 5  # nearest nodes in a decision that found none
 
 
 class Row(msgspec.Struct, gc=False):
-    """One node in the table of a decision."""
+    """One of the best nodes of a decision."""
 
     node: str
     total: float
     scores: dict[str, tuple[float, float]]  # component -> raw, normalised
-    watts: float | None = None  # added by the pod there; not worked out where a decision is made in passing
+    watts: float | None = None  # that the pod would add there; computed only for questions
     fragmentation_gpus: float | None = None
 
 
@@ -35,27 +36,27 @@ class Lack(msgspec.Struct, gc=False):
 
 
 class Decision(msgspec.Struct, gc=False):
-    """Everything `explain` tells of one decision."""
+    """What `explain` and `fit` answer."""
 
     namespace: str
     pod: str
     uid: str
-    at: str  # UTC
+    at: str  # UTC; filled in by the caller, as there is no clock here
     policy: str
     task: TaskClass
-    node: str  # "" if it fits nowhere
+    node: str  # "": no node fits
     gpus: tuple[int, ...]
-    offered: int  # nodes the scheduler asked about
+    offered: int  # nodes that the scheduler asked about
     fitting: int
-    watts: float  # added by the pod, modelled
-    fragmentation_gpus: float  # added
+    watts: float  # added by the pod, modelled; filled in when it is placed
+    fragmentation_gpus: float  # likewise
     best: list[Row]  # the chosen node first
-    refused: dict[str, int]  # reason -> nodes
-    nearest: list[Lack]  # only if it fits nowhere
+    refused: dict[str, int]  # reason -> number of nodes
+    nearest: list[Lack]  # only if no node fits
     note: str = ""
 
     def words(self) -> str:
-        """The reason in a sentence, as the event on the pod says it."""
+        """The reason in one sentence, as in the event on the pod."""
         if not self.node:
             reasons = ", ".join(f"{count} {reason}" for reason, count in self.refused.items()) or "no node was offered"
             nearest = f"; nearest: {self.nearest[0].node} lacks {self.nearest[0].missing}" if self.nearest else ""
@@ -68,49 +69,46 @@ class Decision(msgspec.Struct, gc=False):
         )
 
 
-def new_decision(pod: PodFacts, considered: Considered, live: Live, at: str) -> Decision:
-    """What is worth keeping of a decision. Watts and fragmentation are filled in when the pod is placed."""
-    choice, failed = considered.choice, considered.node < 0
+def new_decision(pod: PodFacts, engine: Engine, chosen: int, choice: Choice) -> Decision:
+    """The decision for node number `chosen`, or NOWHERE, from the arrays that the engine filled."""
+    names, failed = engine.datacenter.names, chosen == NOWHERE
     counts = choice.counts.tolist()
     refused = choice.refused.tolist()
     return Decision(
         namespace=pod.namespace,
         pod=pod.name,
         uid=pod.uid,
-        at=at,
-        policy=considered.mix.expression,
+        at="",
+        policy=engine.mix.expression,
         task=pod.task,
-        node="" if failed else considered.datacenter.names[considered.node],
-        gpus=gpu_numbers(considered.gpus),
+        node="" if failed else names[chosen],
+        gpus=gpu_numbers(counts[GPUS]),
         offered=counts[OFFERED],
         fitting=counts[FITTING],
         watts=0.0,
         fragmentation_gpus=0.0,
-        best=[] if failed else best_rows(considered),
+        best=[] if failed else best_rows(engine, choice),
         refused={VERDICT_WORDS[code]: refused[code] for code in range(1, len(refused)) if refused[code]},
-        nearest=nearest_nodes(pod.task, live, considered) if failed else [],
+        nearest=nearest_nodes(pod.task, engine, choice) if failed else [],
     )
 
 
-def best_rows(considered: Considered) -> list[Row]:
-    """The chosen node and the next best ones, in the order the policy sees them."""
-    choice, names = considered.choice, considered.datacenter.names
-    told = int(choice.counts[TOLD])
-    if told == 1:  # taken unscored
-        return [Row(names[considered.node], 0.0, {})]
+def best_rows(engine: Engine, choice: Choice) -> list[Row]:
+    """The chosen node and the next best ones, best first."""
+    names = engine.datacenter.names
+    rows = int(choice.counts[TOLD])
+    if rows == 1:  # the only node that fits is taken without scores
+        return [Row(names[int(choice.best[0])], 0.0, {})]
     total, raw, normal = choice.total.tolist(), choice.raw.tolist(), choice.normal.tolist()
-    components = [component.policy.name for component in considered.mix.components]
+    components = [component.policy.name for component in engine.mix.components]
     return [
         Row(names[n], total[i], {name: (raw[c][i], normal[c][i]) for c, name in enumerate(components)})
-        for i, n in enumerate(choice.best.tolist()[:told])
+        for i, n in enumerate(choice.best.tolist()[:rows])
     ]
 
 
-def nearest_nodes(task: TaskClass, live: Live, considered: Considered) -> list[Lack]:
+def nearest_nodes(task: TaskClass, engine: Engine, choice: Choice) -> list[Lack]:
     """The offered nodes that come nearest to fitting, with what each is short of."""
-    engine = live.fresh()
-    if engine is None:
-        return []
     nodes: Any = engine.state.nodes
     cpu = np.maximum(0, task.cpu_milli - nodes.cpu_left)
     memory = np.maximum(0, task.memory_mib - nodes.memory_left)
@@ -121,10 +119,10 @@ def nearest_nodes(task: TaskClass, live: Live, considered: Considered) -> list[L
         gpu = 1000 * np.maximum(0, task.num_gpu - nodes.gpu_free)
     allowed = models_mask(task.gpu_spec, engine.datacenter.models)
     model = np.array([(allowed >> int(m)) & 1 == 0 for m in range(len(engine.datacenter.models))])[nodes.model]
-    # How far away: kinds of things that are short first, then by how much of what is asked for.
+    # Fewest kinds of resources short first, then the smallest part of the request that is missing.
     short = (cpu > 0).astype(float) + (memory > 0) + (gpu > 0) + 2 * model
     part = cpu / max(1, task.cpu_milli) + memory / max(1, task.memory_mib) + gpu / max(1, task.num_gpu * task.gpu_milli)
-    distance = np.where(considered.choice.offered, short + part / 4, np.inf)
+    distance = np.where(choice.offered, short + part / 4, np.inf)
     found = []
     for n in np.argsort(distance, kind="stable")[:SHOWN].tolist():
         if not np.isfinite(distance[n]):

@@ -1,7 +1,7 @@
-"""Names of nodes in a scheduler's messages, read and written by kernels.
+"""Fast JSON for the extender: node names to node numbers, and scores to the answer of `prioritize`, by kernels.
 
-A list of 1,213 names as Python strings, looked up one by one, and as many answers put together took half the time of a
-request; here a message stays the bytes that it is.
+A general decoder makes Python strings of 1,213 names, looks each up, and encodes as many answers: that took half the
+time of a request. These kernels work on the bytes of a message; what they do not read, `ranking.py` decodes in Python.
 """
 
 from __future__ import annotations
@@ -15,27 +15,27 @@ from numpy.typing import NDArray
 from wattpack.jit import inner, kernel
 
 QUOTE, BACKSLASH, COMMA, OPEN, CLOSE = 34, 92, 44, 91, 93
-NOT_UNDERSTOOD = -1
+FALL_BACK = -1  # not read by the kernel: decode it in Python
 
 
-class Names(NamedTuple):
-    """The names of the nodes, and what is written for each node and score, as bytes one after another."""
+class NameTable(NamedTuple):
+    """The nodes' names, and the JSON of each node with each score: texts packed into one array, with their offsets."""
 
-    letters: NDArray[np.uint8]
+    letters: NDArray[np.uint8]  # the names
     letters_at: NDArray[np.int64]  # [nodes + 1]
-    following: NDArray[np.int64]  # [nodes + 1] which node came after a node in the last list; the first at the end
-    slots: NDArray[np.int64]  # hash table of node numbers, a power of two long; -1: free
-    pieces: NDArray[np.uint8]
+    following: NDArray[np.int64]  # [nodes + 1] the node after each one in the last list; at the end its first node
+    slots: NDArray[np.int64]  # hash table of node numbers; its length is a power of two; -1: free
+    pieces: NDArray[np.uint8]  # `{"Host":...,"Score":...}`
     pieces_at: NDArray[np.int64]  # [nodes * scores + 1]
 
 
-def new_names(names: Sequence[str], pieces: Sequence[bytes]) -> Names:
-    """`pieces`: for each node one for each score, in a row."""
+def new_name_table(names: Sequence[str], pieces: Sequence[bytes]) -> NameTable:
+    """`pieces`: the JSON of the first node with score 0, 1, ..., then of the second node, and so on."""
     letters, letters_at = _packed([name.encode() for name in names])
     slots = np.full(1 << (2 * len(names) + 1).bit_length(), -1, dtype=np.int64)
     fill_slots(letters, letters_at, slots)
     following = np.roll(np.arange(len(names) + 1, dtype=np.int64), -1) % max(1, len(names))
-    return Names(letters, letters_at, following, slots, *_packed(pieces))
+    return NameTable(letters, letters_at, following, slots, *_packed(pieces))
 
 
 def _packed(texts: Sequence[bytes]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
@@ -45,6 +45,7 @@ def _packed(texts: Sequence[bytes]) -> tuple[NDArray[np.uint8], NDArray[np.int64
 
 @inner
 def hashed(text: Any, start: int, end: int) -> int:
+    """FNV-1a of text[start:end], 32 bits."""
     value = 2166136261
     for i in range(start, end):
         value = ((value ^ text[i]) * 16777619) & 0xFFFFFFFF
@@ -53,6 +54,7 @@ def hashed(text: Any, start: int, end: int) -> int:
 
 @kernel
 def fill_slots(letters: Any, letters_at: Any, slots: Any) -> None:
+    """Put every node into the hash table `slots`, which is modified; a taken slot leads to the next one."""
     for n in range(len(letters_at) - 1):
         slot = hashed(letters, letters_at[n], letters_at[n + 1]) & (len(slots) - 1)
         while slots[slot] >= 0:
@@ -61,20 +63,20 @@ def fill_slots(letters: Any, letters_at: Any, slots: Any) -> None:
 
 
 @inner
-def find(names: Names, text: Any, start: int, end: int) -> int:
-    """The number of the node whose name is text[start:end], or NOT_UNDERSTOOD."""
+def find(names: NameTable, text: Any, start: int, end: int) -> int:
+    """The number of the node whose name is text[start:end], or FALL_BACK."""
     slot = hashed(text, start, end) & (len(names.slots) - 1)
     while names.slots[slot] >= 0:
         n = names.slots[slot]
         if names.letters_at[n + 1] - names.letters_at[n] == end - start and begins_with(names, n, text, start):
             return n
         slot = (slot + 1) & (len(names.slots) - 1)
-    return NOT_UNDERSTOOD
+    return FALL_BACK
 
 
 @inner
-def begins_with(names: Names, n: int, text: Any, start: int) -> bool:
-    """Whether the name of node `n` stands at text[start]; there must be room for it."""
+def begins_with(names: NameTable, n: int, text: Any, start: int) -> bool:
+    """Whether text[start:] begins with the name of node `n`; `text` must be long enough."""
     at, length = names.letters_at[n], names.letters_at[n + 1] - names.letters_at[n]
     differing = 0
     for i in range(length):
@@ -83,11 +85,10 @@ def begins_with(names: Names, n: int, text: Any, start: int) -> bool:
 
 
 @kernel
-def read_names(names: Names, text: Any, numbers: Any) -> int:
-    """Numbers of the nodes in a JSON list of names, int64[]; returns how many, or NOT_UNDERSTOOD.
+def read_names(names: NameTable, text: Any, numbers: Any) -> int:
+    """Read the node numbers of a JSON list of names, uint8[], into `numbers`, int64[]; returns how many, or FALL_BACK.
 
-    Understood: a valid JSON list of known names without escapes, no more than there is room for. Anything else is left
-    to Python.
+    `text` must be valid JSON. Read are lists of known names without escapes, at most as many as `numbers` has places.
     """
     count, i, end = 0, 1, len(text)
     nodes = len(names.letters_at) - 1
@@ -97,35 +98,35 @@ def read_names(names: Names, text: Any, numbers: Any) -> int:
             if text[i] == CLOSE:
                 return count
             if text[i] != COMMA and text[i] > 32:
-                return NOT_UNDERSTOOD
+                return FALL_BACK
             i += 1
             continue
         if count == len(numbers):
-            return NOT_UNDERSTOOD
+            return FALL_BACK
         start = i + 1
-        # Schedulers name nodes in much the same order each time: is it the one that came next in the last list?
+        # Schedulers name nodes in almost the same order each time: try the node that came next in the last list first.
         n = names.following[before]
         i = start + names.letters_at[n + 1] - names.letters_at[n]
         if i >= end or text[i] != QUOTE or not begins_with(names, n, text, start):
             i = start
             while i < end and text[i] != QUOTE:
                 if text[i] == BACKSLASH:
-                    return NOT_UNDERSTOOD
+                    return FALL_BACK
                 i += 1
             n = find(names, text, start, i)
-            if n == NOT_UNDERSTOOD:
-                return NOT_UNDERSTOOD
+            if n == FALL_BACK:
+                return FALL_BACK
             names.following[before] = n
         before = n
         numbers[count] = n
         count += 1
         i += 1
-    return NOT_UNDERSTOOD
+    return FALL_BACK
 
 
 @kernel
-def write_scores(names: Names, numbers: Any, score: Any, scores: int, out: Any) -> int:
-    """A JSON list with the piece of each node for its score, into `out` (uint8[]); returns its length."""
+def write_scores(names: NameTable, numbers: Any, score: Any, scores: int, out: Any) -> int:
+    """Write the JSON list of the nodes `numbers` with their `score` into `out`, uint8[]; returns its length."""
     out[0] = OPEN
     at = 1
     for i in range(len(numbers)):

@@ -1,4 +1,4 @@
-"""What the service can tell of the cluster at any moment, worked out when Prometheus asks."""
+"""Gauges, computed when Prometheus asks."""
 
 from __future__ import annotations
 
@@ -9,22 +9,21 @@ import numpy as np
 
 from wattpack.kube.metrics import Labels, memory_bytes
 from wattpack.kube.service import Service
-from wattpack.model.power import GPU_MILLI
+from wattpack.model.power import GPU_MILLI, nodes_power_mw
 
 
 def gauges(service: Service) -> dict[str, Iterable[tuple[Labels, float]]]:
-    view, live = service.view, service.view.live
+    view, cluster = service.view, service.view.cluster
     now_s = time.monotonic()
-    promised = sum(not held.seen for held in live.placed.values())
     rows: dict[str, Iterable[tuple[Labels, float]]] = {
-        "wattpack_fragmentation_gpus": [((), live.fragmentation_gpus())],
+        "wattpack_fragmentation_gpus": [((), cluster.fragmentation_gpus())],
         "wattpack_nodes": [
-            ((("readable", "yes"),), len(live.nodes)),
+            ((("readable", "yes"),), len(cluster.nodes)),
             ((("readable", "no"),), len(view.unreadable_nodes)),
         ],
-        "wattpack_pods": [((), len(live.placed))],
-        "wattpack_gpu_conflicts": [((), len(live.conflicts))],
-        "wattpack_reserved_pods": [((), promised)],
+        "wattpack_pods": [((), len(cluster.reservations))],
+        "wattpack_gpu_conflicts": [((), len(cluster.conflicts))],
+        "wattpack_reserved_pods": [((), len(cluster.reservations.unseen()))],
         "wattpack_cache_age_seconds": [
             ((("resource", watch.name),), now_s - watch.contact_s) for watch in (service.nodes, service.pods)
         ],
@@ -37,20 +36,20 @@ def gauges(service: Service) -> dict[str, Iterable[tuple[Labels, float]]]:
             ((("model", row["model"]),), row["modelled_w"]) for row in service.power_errors
         ],
     }
-    engine = live.fresh()
+    engine = cluster.engine()
     if engine is not None:
         nodes = engine.state.nodes
-        watts = ((nodes.cpu_power_mw + nodes.gpu_power_mw) / 1000).tolist()
-        rows["wattpack_power_watts"] = [((("node", name),), watts[n]) for name, n in live.index.items()]
+        watts = (nodes_power_mw(nodes) / 1000).tolist()
+        rows["wattpack_power_watts"] = [((("node", name),), watts[n]) for name, n in cluster.index.items()]
         total = float(np.sum(nodes.gpus))
         free = float(np.sum(nodes.gpu_total)) / GPU_MILLI
         rows["wattpack_gpus"] = [((("state", "allocated"),), total - free), ((("state", "total"),), total)]
     if service.shadow is not None:
         rows["wattpack_shadow_watts"] = [
-            ((("cluster", "actual"),), live.power_w()),
+            ((("cluster", "actual"),), cluster.power_w()),
             ((("cluster", "policy"),), service.shadow.own.power_w()),
         ]
-    for watch in (service.nodes, service.pods):  # counted by the watches themselves
+    for watch in (service.nodes, service.pods):  # the watches count these themselves
         counts = service.metrics.counts.setdefault("wattpack_watch_restarts_total", {})
         counts[(("resource", watch.name),)] = watch.restarts
     return rows

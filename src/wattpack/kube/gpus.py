@@ -1,10 +1,10 @@
-"""GPUs of a node as bit sets and numbers, and which of them a pod takes that does not say it, or cannot have them."""
+"""GPUs of a node as bit sets and numbers, and the GPUs on which a pod without a usable index is counted."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from wattpack.kube.translate import PodFacts
+from wattpack.kube.facts import PodFacts
 from wattpack.model.power import GPU_MILLI
 from wattpack.model.tasks import TaskClass
 
@@ -19,16 +19,22 @@ def gpu_numbers(gpus: int) -> tuple[int, ...]:
     return tuple(g for g in range(gpus.bit_length()) if (gpus >> g) & 1)
 
 
-def take(left: list[int], task: TaskClass, gpus: int, sign: int) -> None:
+def annotated_gpus(pod: PodFacts) -> int | None:
+    """The GPUs in the pod's annotation as a bit set; None: it has none."""
+    return None if pod.gpus is None else bits(pod.gpus)
+
+
+def take(left: list[int], task: TaskClass, gpus: int) -> None:
+    """Subtract what the task takes of each of its GPUs from `left`, the milli left on every GPU of a node."""
     for g in gpu_numbers(gpus):
-        left[g] -= sign * task.gpu_milli
+        left[g] -= task.gpu_milli
 
 
 def room_for(pod: PodFacts, gpus: int | None, left: list[int]) -> tuple[TaskClass, int, str]:
-    """What the pod takes of a node with `left` milli on its GPUs: the task, its GPUs, and what is wrong, if anything.
+    """How a pod is counted on a node with `left` milli on its GPUs: the task, its GPUs, and the conflict, if any.
 
-    Pods of other schedulers come without GPU numbers, and a cluster may hold more than it has: GPUs are never counted
-    below nothing left; then only the pod's CPU and memory are counted, and the conflict is told.
+    `gpus` None: not known, as for pods of other schedulers. No GPU is counted below 0 milli left: if GPUs are missing
+    or taken already, only the pod's CPU and memory are counted, and the conflict says so.
     """
     task = pod.task
     if task.num_gpu == 0:
@@ -44,7 +50,7 @@ def room_for(pod: PodFacts, gpus: int | None, left: list[int]) -> tuple[TaskClas
 
 
 def first_fitting(task: TaskClass, left: list[int]) -> int:
-    """GPUs for a pod of which only the node is known: the first whole free ones, or the fullest that has room."""
+    """GPUs for a pod whose node alone is known: the first free ones, or for a share the fullest GPU with room."""
     if task.gpu_milli == GPU_MILLI:
         free = [g for g, milli in enumerate(left) if milli == GPU_MILLI]
         return bits(free[: task.num_gpu]) if len(free) >= task.num_gpu else 0

@@ -1,4 +1,4 @@
-"""Modelled watts of GPUs against measured ones, read from Prometheus (DCGM exporter, Kepler)."""
+"""Modelled against measured watts of GPUs, measured by DCGM or Kepler and read from Prometheus."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import aiohttp
 import msgspec
 
 from wattpack.errors import RunError
-from wattpack.kube.live import Live
+from wattpack.kube.cluster import Cluster
 from wattpack.model.power import GPU_MILLI, draw_table_mw
 
-# The largest of the samples of one physical GPU: a shared GPU is told once for every pod on it, each time in full.
+# Maximum by physical GPU: a shared GPU has one sample for every pod on it, each with the power of the whole GPU.
 DCGM = "max by (Hostname, hostname, node, UUID) (DCGM_FI_DEV_POWER_USAGE)"
 KEPLER = "sum by (instance, node, node_name) (kepler_node_gpu_watts)"
 NODE_LABELS = ("node", "Hostname", "hostname", "node_name", "instance")
@@ -63,36 +63,36 @@ def read_sample(row: Any) -> Sample | None:
     labels = row["metric"]
     name = next((labels[label] for label in NODE_LABELS if labels.get(label)), "")
     watts = float(row["value"][1])
-    if not name or not 0 <= watts < 1e6:  # DCGM tells absurd figures for a GPU that has dropped off the bus
+    if not name or not 0 <= watts < 1e6:  # DCGM reports absurd values for a GPU that has fallen off the bus
         return None
     return Sample(str(name).split(":")[0], str(labels.get("UUID", "")), watts)
 
 
 async def measure(session: aiohttp.ClientSession, url: str) -> list[Sample]:
-    """GPU power by DCGM; where it tells nothing, by Kepler, which tells only whole nodes."""
+    """GPU power by DCGM; without DCGM by Kepler, which has only the sum of each node."""
     return await query(session, url, DCGM) or await query(session, url, KEPLER)
 
 
-def errors_by_model(samples: Iterable[Sample], live: Live) -> list[PowerRow]:
+def errors_by_model(samples: Iterable[Sample], cluster: Cluster) -> list[PowerRow]:
     """Modelled against measured watts, by GPU model, over the nodes that are measured."""
-    engine = live.fresh()
+    engine = cluster.engine()
     if engine is None:
         return []
     measured: dict[str, dict[str, float]] = {}
     for sample in samples:
-        # Exporters may tell a full host name where Kubernetes has the short one, or the other way round.
-        node = sample.node if sample.node in live.index else sample.node.split(".")[0]
-        if node in live.index:
+        # Exporters may use a full host name where Kubernetes has the short one.
+        node = sample.node if sample.node in cluster.index else sample.node.split(".")[0]
+        if node in cluster.index:
             measured.setdefault(node, {})[sample.uuid] = sample.watts
-    tables = draw_table_mw(engine.datacenter.models, live.profile)
+    tables = draw_table_mw(engine.datacenter.models, engine.profile)
     rows: dict[str, PowerRow] = {}
     for node, watts in sorted(measured.items()):
-        facts = live.nodes[node]
+        facts = cluster.nodes[node]
         whole = "" in watts
         counted = facts.gpus if whole else len(watts)
         if facts.gpus == 0 or counted != facts.gpus:
             continue  # some of its GPUs are not measured: which of them is which is not known
-        state = engine.state.nodes[live.index[node]]
+        state = engine.state.nodes[cluster.index[node]]
         modelled = sum(int(tables[state.model, GPU_MILLI - int(left)]) for left in state.gpu_left[: facts.gpus]) / 1000
         if facts.model not in rows:
             rows[facts.model] = PowerRow(

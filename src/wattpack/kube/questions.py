@@ -1,21 +1,23 @@
-"""What people ask of a cluster under a policy: would this pod fit, why is it there, what is left. Nothing changes."""
+"""Questions that change nothing: would this pod fit, why is it on its node, what capacity is left."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
 from typing import TypedDict
 
-from wattpack.kube.decision import Decision, new_decision
+from wattpack.kube.decision import Decision
+from wattpack.kube.facts import PodFacts
 from wattpack.kube.gpus import gpu_numbers
+from wattpack.kube.not_understood import blocked
 from wattpack.kube.objects import Pod, Unreadable
-from wattpack.kube.translate import PodFacts
 from wattpack.kube.view import View
+from wattpack.model.power import nodes_power_mw
 
 NOT_CHECKED = "cordons, taints, node selectors and node affinity are taken into account, nothing else"
 
 
 class NodeState(TypedDict):
-    """A node and what is left on it."""
+    """A node and the capacity left on it."""
 
     node: str
     model: str
@@ -27,7 +29,7 @@ class NodeState(TypedDict):
 
 
 class Promised(TypedDict):
-    """A pod that has been given room and is not seen on its node yet."""
+    """A pod with a reservation, which the cluster does not show on its node yet."""
 
     pod: str
     node: str
@@ -35,7 +37,7 @@ class Promised(TypedDict):
 
 
 class Standing(TypedDict):
-    """How this replica stands."""
+    """The configuration and condition of this replica."""
 
     policy: str
     mode: str
@@ -44,7 +46,7 @@ class Standing(TypedDict):
 
 
 class ClusterState(TypedDict):
-    """Nodes with what is left on them, what cannot be read, what is promised."""
+    """Nodes with the capacity left on them, what could not be read, reservations that are not seen yet."""
 
     power_w: float
     fragmentation_gpus: float
@@ -56,7 +58,7 @@ class ClusterState(TypedDict):
 
 
 class State(Standing, ClusterState):
-    """The cluster as the policy sees it, and how this replica stands."""
+    """The cluster as the policy sees it, and the condition of this replica."""
 
 
 def now_text() -> str:
@@ -68,50 +70,50 @@ def fit(view: View, pod: Pod) -> Decision | None:
     if not pod.spec.containers:
         raise Unreadable("no containers, expected a pod")
     facts = view.read(pod)
-    return considered(view, facts, view.eligible_nodes(pod), NOT_CHECKED)
+    note = "\n".join([NOT_CHECKED, *blocked_line(view)])
+    return costed_decision(view, facts, view.eligible_nodes(pod), note)
+
+
+def blocked_line(view: View) -> list[str]:
+    """One line if pods that could not be read keep nodes out of the question, none otherwise."""
+    blocking = [node for node in view.blocking.values() if node in view.nodes]
+    return [blocked(len(set(blocking)), len(blocking))] if blocking else []
 
 
 def explain_now(view: View, uid: str) -> Decision | None:
-    """How a pod that is there would be decided now, were it not there yet; None if it is not there."""
-    pod, live = view.pods.get(uid), view.live
-    if pod is None or live.fresh() is None:
+    """How a pod that exists would be decided now if it held nothing; None if there is no such pod, or no node."""
+    pod, cluster = view.pods.get(uid), view.cluster
+    if pod is None or cluster.engine() is None:
         return None
-    held = live.placed.get(uid)
-    memory = live.memory()
-    live.take_out(uid)
-    place = f"it is on {held.node}" if held else "it is on no node"
-    decision = considered(view, pod, None, f"not decided by this process: how it would be decided now; {place}")
-    if held is not None:
-        live.put_in(held.pod, held.node, held.gpus or None, held.seen)
-        live.placed[uid].bound, live.placed[uid].since_s = held.bound, held.since_s
-    live.set_memory(memory)
-    return decision
+    with cluster.without(uid) as reservation:
+        place = f"it is on {reservation.node}" if reservation else "it is on no node"
+        note = f"not decided by this process: how it would be decided now; {place}"
+        return costed_decision(view, pod, None, note)
 
 
-def considered(view: View, pod: PodFacts, names: list[str] | None, note: str) -> Decision | None:
-    """A decision among the nodes named, with what each of the best would cost."""
-    live = view.live
-    explanation = live.decide(pod.task, names)
-    if explanation is None:
+def costed_decision(view: View, pod: PodFacts, names: list[str] | None, note: str) -> Decision | None:
+    """A decision among the nodes named, with what the pod would cost on each of the best."""
+    cluster = view.cluster
+    decision = cluster.would_decide(pod, names)
+    if decision is None:
         return None
-    decision = new_decision(pod, explanation, live, now_text())
-    decision.note = note
+    decision.at, decision.note = now_text(), note
     for row in decision.best:
-        there = live.decide(pod.task, [row.node])
+        there = cluster.would_decide(pod, [row.node])
         assert there is not None
-        row.watts, row.fragmentation_gpus = live.cost(pod, row.node, there.gpus)
+        row.watts, row.fragmentation_gpus = cluster.cost(pod, row.node, there.gpus)
         if row.node == decision.node:
             decision.watts, decision.fragmentation_gpus = row.watts, row.fragmentation_gpus
     return decision
 
 
 def state_of(view: View) -> ClusterState:
-    live = view.live
-    engine = live.fresh()
+    cluster = view.cluster
+    engine = cluster.engine()
     rows: list[NodeState] = []
-    for name, n in live.index.items() if engine is not None else ():
+    for name, n in cluster.index.items() if engine is not None else ():
         assert engine is not None
-        node, facts = engine.state.nodes[n], live.nodes[name]
+        node, facts = engine.state.nodes[n], cluster.nodes[name]
         rows.append(
             {
                 "node": name,
@@ -120,19 +122,22 @@ def state_of(view: View) -> ClusterState:
                 "cpu_left_milli": int(node.cpu_left),
                 "memory_left_mib": int(node.memory_left),
                 "tasks": int(node.tasks),
-                "power_w": float(node.cpu_power_mw + node.gpu_power_mw) / 1000,
+                "power_w": float(nodes_power_mw(node)) / 1000,
             }
         )
-    promised = [held for held in live.placed.values() if not held.seen]
     return {
-        "power_w": live.power_w(),
-        "fragmentation_gpus": live.fragmentation_gpus(),
+        "power_w": cluster.power_w(),
+        "fragmentation_gpus": cluster.fragmentation_gpus(),
         "nodes": rows,
         "unreadable_nodes": view.unreadable_nodes,
         "unreadable_pods": view.unreadable_pods,
-        "gpu_conflicts": live.conflicts,
+        "gpu_conflicts": cluster.conflicts,
         "promised": [
-            {"pod": f"{held.pod.namespace}/{held.pod.name}", "node": held.node, "gpus": gpu_numbers(held.gpus)}
-            for held in promised
+            {
+                "pod": f"{reservation.pod.namespace}/{reservation.pod.name}",
+                "node": reservation.node,
+                "gpus": gpu_numbers(reservation.gpus),
+            }
+            for reservation in cluster.reservations.unseen()
         ],
     }

@@ -1,4 +1,7 @@
-"""The verbs of the extender and the questions people ask, on one view of the cluster. One thread: no locks."""
+"""The extender's verbs (filter, prioritize, bind) and the questions people ask, on one view of the cluster.
+
+All of it runs in one thread, so there are no locks.
+"""
 
 from __future__ import annotations
 
@@ -9,38 +12,34 @@ from collections import OrderedDict
 import numpy as np
 from numpy.typing import NDArray
 
+from wattpack.engine.live.one_decision import TOP_SCORE
 from wattpack.kube.binding import Binder
 from wattpack.kube.client import Client
 from wattpack.kube.config import Config
-from wattpack.kube.decision import Decision, new_decision
+from wattpack.kube.decision import Decision
 from wattpack.kube.events import Events
+from wattpack.kube.facts import PodFacts
 from wattpack.kube.lease import Lease
-from wattpack.kube.live import Considered, Offered
 from wattpack.kube.measured import PowerRow
 from wattpack.kube.metrics import Metrics
 from wattpack.kube.objects import NODE, POD, Node, Pod, Unreadable
 from wattpack.kube.questions import Standing, State, explain_now, now_text, state_of
-from wattpack.kube.ranking import Ranking
+from wattpack.kube.ranking import Ranking, scores_json
 from wattpack.kube.shadow import Shadow
-from wattpack.kube.translate import PodFacts
 from wattpack.kube.view import View
 from wattpack.kube.watch import Watch
 from wattpack.kube.wire import (
-    ENCODER,
     BindAnswer,
     BindingArgs,
     ExtenderArgs,
     FilterAnswer,
-    HostPriority,
     answer_for,
     offered_names,
 )
 from wattpack.model.fit import VERDICT_WORDS
 
 log = logging.getLogger("wattpack")
-KEPT = 10_000  # decisions that `explain` can tell of as they were made
-UNBOUND_S = 60  # room that was promised and not bound is given back after this long
-UNSEEN_S = 180  # a Binding that got no answer may still be made; the API server gives a request up after 60 s
+KEPT = 10_000  # decisions that `explain` can show as they were made
 PATIENCE_S = 15  # without a watch for this long, the cache no longer counts as in sync
 
 
@@ -49,7 +48,7 @@ class RefusedError(Exception):
 
 
 class Service:
-    """What answers. `run.py` starts it and keeps it in step, `app.py` puts it on HTTP."""
+    """Answers requests. `run.py` starts it and keeps it in step with the cluster, `app.py` serves it over HTTP."""
 
     def __init__(self, config: Config, client: Client, identity: str) -> None:
         self.config, self.client = config, client
@@ -67,7 +66,7 @@ class Service:
         self.ranking = Ranking(())
         self.power_errors: list[PowerRow] = []  # modelled against measured, by model
 
-    # ---- the watches hand over what they see; the view may have been exchanged meanwhile
+    # ---- called by the watches; on `self.view`, which a new configuration replaces
 
     def replace_nodes(self, nodes: list[Node]) -> None:
         self.view.replace_nodes(nodes)
@@ -94,7 +93,7 @@ class Service:
         return self.nodes.in_sync(PATIENCE_S) and self.pods.in_sync(PATIENCE_S)
 
     async def may_decide(self) -> None:
-        """Raises RefusedError where this replica must not decide now."""
+        """Raises RefusedError if this replica must not decide now."""
         if self.config.mode == "shadow":
             raise RefusedError("shadow mode: nothing is decided or bound here")
         if not self.ready:
@@ -105,47 +104,47 @@ class Service:
     # ---- the verbs
 
     async def filter(self, args: ExtenderArgs) -> FilterAnswer:
-        """Decide, promise the room, and answer with the chosen node alone (mode `score`: with all that fit)."""
+        """Decide, reserve, and answer with the chosen node alone; in mode `score` with every node that fits."""
         try:
             await self.may_decide()
             pod = self.view.read(args.pod)
         except (RefusedError, Unreadable) as fault:
             self.metrics.count("wattpack_decisions_total", policy=self.config.policy, outcome="error")
             return FilterAnswer(error=f"wattpack: {fault}")
-        held = self.view.live.placed.get(pod.uid)
-        # It has been bound and the scheduler does not know yet; or a Binding of it got no answer, and may still happen:
-        # sent anywhere else, it could end up beside the pod that got its room.
-        if held is not None and (held.seen or (held.bound and held.node in self.view.live.nodes)):
-            return answer_for(args, [name for name in offered_names(args) if name == held.node])
-        numbers, _ = self.asked(args)
-        considered = self.decide(pod, numbers)
-        if considered is None or considered.node < 0:
-            return self.refusal(considered, offered_names(args))
+        kept = self.view.cluster.keeps(pod.uid)
+        if kept is not None:  # the scheduler does not know of the Binding yet
+            return answer_for(args, [name for name in offered_names(args) if name == kept.node])
+        numbers, _ = self.ranking_of_nodes().asked(args)
+        decision = self.decide(pod, numbers)
+        if decision is None or not decision.node:
+            return self.refusal(decision, offered_names(args))
         if self.config.mode == "choose":
-            return answer_for(args, [considered.datacenter.names[considered.node]])
-        every, choice = considered.datacenter.names, considered.choice
-        return answer_for(args, [every[n] for n in np.flatnonzero(choice.offered & (choice.verdict == 0)).tolist()])
+            return answer_for(args, [decision.node])
+        names, choice = self.ranking.names, self.view.cluster.choice
+        return answer_for(args, [names[n] for n in np.flatnonzero(choice.offered & (choice.verdict == 0)).tolist()])
 
     async def prioritize(self, args: ExtenderArgs) -> bytes:
-        """10 for the chosen node, 0 to 9 for the others by how the policy sees them; as JSON."""
+        """JSON: 10 for the chosen node, 0 to 9 for the others by their total score."""
         try:
             await self.may_decide()
             pod = self.view.read(args.pod)
         except (RefusedError, Unreadable):
-            return b"[]"  # an error would be swallowed; filter and bind say it
-        numbers, unknown = self.asked(args)
-        considered = self.decide(pod, numbers)
-        if considered is None:
-            return ENCODER.encode([HostPriority(name, 0) for name in unknown])
-        return self.ranking.answer(considered.choice, numbers, unknown)
+            return b"[]"  # kube-scheduler ignores errors here; filter and bind report them
+        kept = self.view.cluster.keeps(pod.uid)
+        if kept is not None:
+            return scores_json({name: TOP_SCORE if name == kept.node else 0 for name in offered_names(args)})
+        numbers, unknown = self.ranking_of_nodes().asked(args)
+        if self.decide(pod, numbers) is None:
+            return scores_json(dict.fromkeys(unknown, 0))
+        return self.ranking.answer(self.view.cluster.choice, numbers, unknown)
 
-    def asked(self, args: ExtenderArgs) -> tuple[NDArray[np.int64], list[str]]:
-        """The nodes that the scheduler asks about, by number, and names that are not known."""
-        engine = self.view.live.fresh()
+    def ranking_of_nodes(self) -> Ranking:
+        """Names and numbers of the nodes as the engine has them; rebuilt when the nodes change."""
+        engine = self.view.cluster.engine()
         names = engine.datacenter.names if engine is not None else ()
         if self.ranking.names is not names:
             self.ranking = Ranking(names)
-        return self.ranking.asked(args)
+        return self.ranking
 
     async def bind(self, args: BindingArgs) -> BindAnswer:
         try:
@@ -154,38 +153,42 @@ class Service:
             return BindAnswer(f"wattpack: {fault}")
         return BindAnswer(await self.binder.bind(args))
 
-    def decide(self, pod: PodFacts, offered: Offered) -> Considered | None:
-        """The engine's decision; the room is promised at once, for the scheduler goes on before it binds."""
-        live = self.view.live
-        live.give_back(pod.uid)
-        considered = live.ask(pod, offered)
-        if considered is None:
-            self.metrics.count("wattpack_decisions_total", policy=self.config.policy, outcome="failed")
+    def decide(self, pod: PodFacts, offered: NDArray[np.int64]) -> Decision | None:
+        """Decide and assume at once: kube-scheduler goes on to the next pod before it binds this one."""
+        cluster = self.view.cluster
+        cluster.forget(pod.uid)
+        decision = cluster.decide(pod, offered)
+        placed = decision is not None and decision.node != ""
+        self.metrics.count(
+            "wattpack_decisions_total", policy=self.config.policy, outcome="placed" if placed else "failed"
+        )
+        if decision is None:
             return None
-        decision = new_decision(pod, considered, live, now_text())
-        if considered.node >= 0:
-            before = live.power_w(), live.fragmentation_gpus()
-            live.promise(pod, decision.node, considered.gpus, time.monotonic())
-            decision.watts = live.power_w() - before[0]
-            decision.fragmentation_gpus = live.fragmentation_gpus() - before[1]
-            self.metrics.count("wattpack_decisions_total", policy=self.config.policy, outcome="placed")
+        decision.at = now_text()
+        if placed:
+            before = cluster.power_w(), cluster.fragmentation_gpus()
+            cluster.assume(pod, decision.node, decision.gpus, time.monotonic())
+            decision.watts = cluster.power_w() - before[0]
+            decision.fragmentation_gpus = cluster.fragmentation_gpus() - before[1]
         else:
-            self.metrics.count("wattpack_decisions_total", policy=self.config.policy, outcome="failed")
             for reason, count in decision.refused.items():
                 self.metrics.count("wattpack_filter_reasons_total", count, reason=reason)
             self.events.add(decision)
         self.keep(decision)
-        return considered
+        return decision
 
-    def refusal(self, considered: Considered | None, names: list[str]) -> FilterAnswer:
-        """Every node with its reason. Unresolvable: evicting other pods through the scheduler would not know GPUs."""
-        if considered is None:
+    def refusal(self, decision: Decision | None, names: list[str]) -> FilterAnswer:
+        """Every node with its reason.
+
+        Unresolvable, so that kube-scheduler does not preempt: it cannot see which GPUs that would free.
+        """
+        if decision is None:
             return FilterAnswer(
                 node_names=[], failed_and_unresolvable_nodes=dict.fromkeys(names, "wattpack: no node known")
             )
-        index = self.view.live.index
+        index, verdict = self.view.cluster.index, self.view.cluster.choice.verdict
         words = {
-            name: VERDICT_WORDS[int(considered.choice.verdict[index[name]])]
+            name: VERDICT_WORDS[int(verdict[index[name]])]
             if name in index
             else self.view.unreadable_nodes.get(name, "not known to wattpack yet")
             for name in names
@@ -202,18 +205,14 @@ class Service:
             self.decisions.popitem(last=False)
 
     def tidy(self) -> None:
-        """Now and then: give back room that was promised and never bound; learn the target anew."""
-        now_s, live = time.monotonic(), self.view.live
-        # What the API server has not shown for so long, with a watch that stands, did not happen.
-        lost = live.unseen(now_s - UNSEEN_S) if self.ready else []
-        for uid in {*live.expired(now_s - UNBOUND_S), *lost}:
-            live.give_back(uid)
-        self.view.live.relearn()
+        """Every few seconds: end reservations that have expired, learn the target again."""
+        self.view.cluster.expire(time.monotonic(), in_sync=self.ready)
+        self.view.cluster.in_step.relearn()
 
     # ---- questions
 
     def explain(self, namespace: str, name: str) -> Decision | None:
-        """The decision as it was made, or as it would be made now for a pod that is there."""
+        """The decision as it was made; for a pod that others placed, as it would be made now."""
         kept = self.decisions.get((namespace, name))
         uid = self.view.uids.get((namespace, name), "")
         if kept is not None and (not uid or kept.uid == uid):
@@ -221,7 +220,7 @@ class Service:
         return explain_now(self.view, uid)
 
     def state(self) -> State:
-        """The cluster as the policy sees it, and how this replica stands."""
+        """The cluster as the policy sees it, and the condition of this replica."""
         about: Standing = {
             "policy": self.config.policy,
             "mode": self.config.mode,

@@ -1,8 +1,8 @@
 """Shadow mode: what the policy would have done with every pod that another scheduler places. It binds nothing.
 
-Two clusters are kept: the real one, and one in which the policy placed every pod that came since the start. Each pod is
-decided twice: in the real one, to see how often the policy disagrees with the scheduler in place, and in its own, so
-that the difference in watts is that of a cluster run by the policy and not the sum of single wishes.
+Two clusters are kept: the real one, and one in which the policy placed every pod since the start. Each pod is decided
+twice: in the real cluster, to count how often the policy disagrees with the scheduler, and in the policy's own, because
+the watts saved are those of a cluster run by the policy, not the sum of single decisions.
 """
 
 from __future__ import annotations
@@ -10,13 +10,12 @@ from __future__ import annotations
 from collections import deque
 from typing import Literal, TypedDict
 
-from wattpack.kube.live import Live
+from wattpack.kube.facts import PodFacts
 from wattpack.kube.metrics import Metrics
 from wattpack.kube.objects import Pod
-from wattpack.kube.translate import PodFacts
 from wattpack.kube.view import View
 
-SHOWN = 200  # latest pods that are told of one by one
+SHOWN = 200  # latest pods in the table
 
 
 Agreement = Literal["same", "other_node", "nowhere"]
@@ -35,7 +34,7 @@ class ShadowRow(TypedDict):
 
 
 class ShadowTable(TypedDict):
-    """What an operator wants to know before switching on."""
+    """What an operator wants to know before switching wattpack on."""
 
     policy: str
     pods_placed_since_start: int
@@ -56,8 +55,7 @@ class Shadow:
 
     def __init__(self, view: View, metrics: Metrics) -> None:
         self.view, self.metrics = view, metrics
-        real = view.live
-        self.own = Live(real.mix, real.profile, real.target, real.order, real.seed)
+        self.own = view.cluster.empty_copy()
         self.started = False
         self.rows: deque[ShadowRow] = deque(maxlen=SHOWN)
         self.same = self.other = self.nowhere = 0
@@ -66,16 +64,17 @@ class Shadow:
     def start(self) -> None:
         """The policy's cluster begins as a copy of the real one."""
         self.started = True
-        self.own.target = self.view.live.target or self.view.live.learnt_target()
+        real = self.view.cluster.in_step
+        self.own.in_step.target = real.target or real.learnt_target()
         self.nodes_changed()
-        for held in self.view.live.placed.values():
-            self.own.set_pod(held.pod)
+        for reservation in self.view.cluster.reservations:
+            self.own.update_pod(reservation.pod)
 
     def nodes_changed(self) -> None:
-        for name in set(self.own.nodes) - set(self.view.live.nodes):
-            self.own.drop_node(name)
-        for facts in self.view.live.nodes.values():
-            self.own.set_node(facts)
+        for name in set(self.own.nodes) - set(self.view.cluster.nodes):
+            self.own.remove_node(name)
+        for facts in self.view.cluster.nodes.values():
+            self.own.update_node(facts)
 
     def pods_changed(self, first: bool = False) -> None:
         """Pods that have gone or finished leave the policy's cluster too."""
@@ -83,26 +82,26 @@ class Shadow:
             self.start()
             return
         if self.started:
-            for uid in set(self.own.placed) - set(self.view.pods):
-                self.own.drop_pod(uid)
+            for uid in self.own.reservations.uids() - set(self.view.pods):
+                self.own.remove_pod(uid)
 
     def pod_bound(self, facts: PodFacts, pod: Pod) -> None:
-        """Another scheduler has put a pod on a node; the real cluster does not count it yet."""
+        """Another scheduler has bound a pod; the real cluster does not count it yet."""
         if not self.started:
             return
         names = self.view.eligible_nodes(pod)
-        real, own = self.view.live, self.own
-        wish = real.ask(facts, names)
-        wanted = "" if wish is None or wish.node < 0 else wish.datacenter.names[wish.node]
-        watts = real.cost(facts, wanted, wish.gpus)[0] if wish is not None and wanted else 0.0
+        real, own = self.view.cluster, self.own
+        decision = real.decide(facts, names)
+        wanted = decision.node if decision is not None else ""
+        watts = real.cost(facts, wanted, decision.gpus)[0] if decision is not None and wanted else 0.0
         before = real.power_w()
-        real.set_pod(facts)
+        real.update_pod(facts)
         actual_watts = real.power_w() - before
-        mine = own.ask(facts, names)
-        if mine is not None and mine.node >= 0:
-            own.put_in(facts, mine.datacenter.names[mine.node], mine.gpus, seen=True)
-        else:  # the policy has no room where the scheduler had: it stays where it is, so that both carry the same pods
-            own.set_pod(facts)
+        mine = own.decide(facts, names)
+        if mine is not None and mine.node:
+            own.update_pod(facts._replace(node=mine.node, gpus=mine.gpus or None))
+        else:  # the policy finds no node where the scheduler found one: both clusters must carry the same pods
+            own.update_pod(facts)
         outcome: Agreement = "nowhere" if not wanted else "same" if wanted == facts.node else "other_node"
         self.metrics.count("wattpack_shadow_pods_total", agreement=outcome)
         self.same += outcome == "same"
@@ -121,21 +120,25 @@ class Shadow:
         )
 
     def words(self) -> str:
-        """The table in a line, for the log."""
-        told = self.table()
-        counts = told["pods_placed_since_start"], told["same_node"], told["other_node"], told["policy_has_no_room"]
+        """The table in one line, for the log."""
+        table = self.table()
+        counts = table["pods_placed_since_start"], table["same_node"], table["other_node"], table["policy_has_no_room"]
         return (
             "shadow: {} pods placed since the start, {} on the policy's node, {} on another, {} where it has no room; "
             "cluster {:.0f} W, under {} {:.0f} W ({:+.1f} % saved)"
         ).format(
-            *counts, told["cluster_w"], told["policy"], told["cluster_under_policy_w"], 100 * told["estimated_saving"]
+            *counts,
+            table["cluster_w"],
+            table["policy"],
+            table["cluster_under_policy_w"],
+            100 * table["estimated_saving"],
         )
 
     def table(self) -> ShadowTable:
         pods = self.same + self.other + self.nowhere
-        actual_w, own_w = self.view.live.power_w(), self.own.power_w()
+        actual_w, own_w = self.view.cluster.power_w(), self.own.power_w()
         return {
-            "policy": self.own.mix.expression,
+            "policy": self.own.in_step.mix.expression,
             "pods_placed_since_start": pods,
             "same_node": self.same,
             "other_node": self.other,
@@ -144,7 +147,7 @@ class Shadow:
             "cluster_under_policy_w": own_w,
             "estimated_saving_w": actual_w - own_w,
             "estimated_saving": (actual_w - own_w) / actual_w if actual_w else 0.0,
-            "fragmentation_gpus": self.view.live.fragmentation_gpus(),
+            "fragmentation_gpus": self.view.cluster.fragmentation_gpus(),
             "fragmentation_under_policy_gpus": self.own.fragmentation_gpus(),
             "pods": list(self.rows),
         }

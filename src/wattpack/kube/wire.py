@@ -1,33 +1,35 @@
-"""What kube-scheduler and an extender send each other, as Go writes it: keys with capitals; lower case is taken too."""
+"""Messages between kube-scheduler and an extender, as Go writes them: keys with capitals; lower case is read too."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from collections.abc import Callable
+from typing import Annotated, Any, TypeVar
 
 import msgspec
 from msgspec import Meta
 
 from wattpack.kube.objects import Pod
 
+T = TypeVar("T")
 NOTHING = msgspec.Raw(b"null")
 NAMES_SCHEMA = {"type": ["array", "null"], "items": {"type": "string"}}
 
 
 class NodeItem(msgspec.Struct, gc=False):
-    """A node as far as it takes to name it; what else it holds is sent back as it came."""
+    """The part of a node that names it; the rest is sent back unread."""
 
     metadata: dict[str, Any] = {}
 
 
 class Nodes(msgspec.Struct, gc=False):
-    """Whole nodes, as they came. Read only where NodeNames is not given."""
+    """Whole nodes, unread; used only where NodeNames is not given."""
 
     items: list[msgspec.Raw] | None = None
 
 
 class ExtenderArgs(msgspec.Struct, rename="pascal", gc=False):
     pod: Pod
-    # A list of names, or null; left as it came: see ranking.py. (A factory, for a schema cannot tell a Raw default.)
+    # A list of names, or null; decoded in ranking.py. (A factory, because a schema cannot show a Raw default.)
     node_names: Annotated[msgspec.Raw, Meta(extra_json_schema=NAMES_SCHEMA)] = msgspec.field(
         default_factory=lambda: NOTHING
     )
@@ -35,7 +37,7 @@ class ExtenderArgs(msgspec.Struct, rename="pascal", gc=False):
 
 
 class LowerArgs(msgspec.Struct, gc=False):
-    """The same in lower case, as Go also reads it."""
+    """The same with keys in lower case, which Go reads too."""
 
     pod: Pod
     nodenames: msgspec.Raw = NOTHING
@@ -82,41 +84,45 @@ ENCODER = msgspec.json.Encoder()
 
 
 def read_args(body: bytes) -> ExtenderArgs:
-    """The arguments of filter and prioritize; raises msgspec.DecodeError with the place of what is wrong."""
-    try:
-        return ARGS.decode(body)
-    except msgspec.ValidationError as fault:
-        if "`Pod`" not in str(fault):
-            raise
-        lower = lowered(body)
-        if lower is None:
-            raise
-        read = LOWER_ARGS.decode(lower)
-        return ExtenderArgs(read.pod, read.nodenames, read.nodes)
+    """The arguments of filter and prioritize; raises msgspec.DecodeError with the place of the error."""
+    return _read_either_case(body, ARGS.decode, _lower_args, missing="`Pod`")
 
 
 def read_binding(body: bytes) -> BindingArgs:
+    """The arguments of bind; raises msgspec.DecodeError with the place of the error."""
+    return _read_either_case(body, BINDING_ARGS.decode, _lower_binding, missing="missing required field")
+
+
+def _read_either_case(body: bytes, read: Callable[[bytes], T], read_lower: Callable[[bytes], T], missing: str) -> T:
+    """`read`; where keys with capitals are missing, by the text `missing` in the error, the same in lower case."""
     try:
-        return BINDING_ARGS.decode(body)
+        return read(body)
     except msgspec.ValidationError as fault:
-        if "missing required field" not in str(fault):
-            raise
-        lower = lowered(body)
+        lower = lowered(body) if missing in str(fault) else None
         if lower is None:
             raise
-        found = ANYTHING.decode(lower)
-        names = {"podname": "PodName", "podnamespace": "PodNamespace", "node": "Node", "poduid": "PodUID"}
-        return msgspec.convert({names[key]: value for key, value in found.items() if key in names}, BindingArgs)
+        return read_lower(lower)
+
+
+def _lower_args(body: bytes) -> ExtenderArgs:
+    read = LOWER_ARGS.decode(body)
+    return ExtenderArgs(read.pod, read.nodenames, read.nodes)
+
+
+def _lower_binding(body: bytes) -> BindingArgs:
+    names = {"podname": "PodName", "podnamespace": "PodNamespace", "node": "Node", "poduid": "PodUID"}
+    found = ANYTHING.decode(body)
+    return msgspec.convert({names[key]: value for key, value in found.items() if key in names}, BindingArgs)
 
 
 def lowered(body: bytes) -> bytes | None:
-    """The same object with its outermost keys in lower case; None if it is no object."""
+    """The same object with its outermost keys in lower case; None: it is no object."""
     found = msgspec.json.decode(body, type=dict[str, msgspec.Raw] | Any)
     return ENCODER.encode({key.lower(): value for key, value in found.items()}) if isinstance(found, dict) else None
 
 
 def offered_names(args: ExtenderArgs) -> list[str]:
-    """Names of the nodes that the scheduler asks about, from whichever of the two fields it filled."""
+    """Names of the nodes that the scheduler asks about, in NodeNames or in Nodes."""
     named = NAMES.decode(args.node_names)
     if named is not None:
         return named
@@ -125,7 +131,7 @@ def offered_names(args: ExtenderArgs) -> list[str]:
 
 
 def answer_for(args: ExtenderArgs, names: list[str]) -> FilterAnswer:
-    """The nodes of `names`, in the form in which they were asked about."""
+    """The nodes of `names`, as names or whole, as the request has them."""
     if bytes(args.node_names) != b"null":
         return FilterAnswer(node_names=names)
     wanted = set(names)

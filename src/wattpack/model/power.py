@@ -1,4 +1,4 @@
-"""Power of a node, in integer milliwatts so that running sums are exact; power models are data.
+"""Power of a node, in integer milliwatts so that running sums are exact. Power models are data.
 
 The paper's profile is a step: a GPU or a socket draws its maximum as soon as any part of it is taken. Sockets are steps
 in every profile.
@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 
 from wattpack.errors import UserError
-from wattpack.jit import kernel
+from wattpack.jit import inner_kernel, kernel
 from wattpack.model.catalog import CPUS, GPUS, PAPER_NAMES
+from wattpack.model.records import Integers, NodeRecord, TaskRecord
 
 GPU_MILLI = 1000
 VCPU_MILLI_PER_CORE = 2000  # two hardware threads a physical core
@@ -98,15 +99,16 @@ TYPICAL_SHARE_OF_LIMIT = 0.7
 
 
 def _from_end_points(name: str, curve: Callable[[float, float], GpuPower]) -> PowerProfile:
-    """One curve between idle and maximum for all models, the paper's watts for the paper's models."""
+    """One curve between idle and maximum for all models; the paper's models have the paper's watts."""
     own = {model: curve(idle, most) for model, (idle, most) in _PAPER_WATTS.items()}
     further = {model: curve(idle, most) for model, (idle, most) in _CATALOG_WATTS.items() if model not in own}
     return PowerProfile(name, own, _CPUS, _XEON, _PAPER_SOURCE, further)
 
 
 def _from_readings() -> PowerProfile:
-    """Idle, idle context and a typical maximum as read; linear between. Without a reading of it a context costs nothing
-    here, which underestimates.
+    """Idle, idle context and a typical maximum from readings, linear in between.
+
+    Where no context was read, a context costs nothing here, which underestimates.
     """
     read = {}
     for model, gpu in GPUS.items():
@@ -128,7 +130,7 @@ PROFILES = {profile.name: profile for profile in (PAPER, LINEAR, CONCAVE, MEASUR
 
 
 @kernel
-def cpu_power_mw(node: Any, cpu_left: int) -> int:
+def cpu_power_mw(node: NodeRecord, cpu_left: int) -> int:
     """CPU milliwatts of `node` with `cpu_left` milli-vCPU free: sockets with a core in use at maximum, others idle."""
     busy_cores = node.cores - cpu_left // VCPU_MILLI_PER_CORE
     active = (busy_cores + node.socket_cores - 1) // node.socket_cores
@@ -136,8 +138,8 @@ def cpu_power_mw(node: Any, cpu_left: int) -> int:
 
 
 @kernel
-def gpu_power_mw(node: Any, gpu_draw_mw: Any) -> int:
-    """GPU milliwatts of `node` as it is. `gpu_draw_mw`: int64[models, 1001], by milli-GPU in use."""
+def gpu_power_mw(node: NodeRecord, gpu_draw_mw: Integers) -> int:
+    """GPU milliwatts of `node` in its current state. `gpu_draw_mw`: int64[models, 1001], by milli-GPU in use."""
     power = 0
     for g in range(node.gpus):
         power += gpu_draw_mw[node.model, GPU_MILLI - node.gpu_left[g]]
@@ -145,24 +147,72 @@ def gpu_power_mw(node: Any, gpu_draw_mw: Any) -> int:
 
 
 @kernel
-def added_cpu_power_mw(node: Any, task: Any) -> int:
+def added_cpu_power_mw(node: NodeRecord, task: TaskRecord) -> int:
     """CPU milliwatts that placing `task` on `node` adds."""
     return cpu_power_mw(node, node.cpu_left - task.cpu_milli) - node.cpu_power_mw
 
 
 @kernel
-def added_gpu_power_mw(node: Any, task: Any, gpu: int, gpu_draw_mw: Any) -> int:
+def added_share_power_mw(model: int, used_milli: int, gpu_milli: int, gpu_draw_mw: Integers) -> int:
+    """Milliwatts that `gpu_milli` more add on a GPU of `model` with `used_milli` in use."""
+    return gpu_draw_mw[model, used_milli + gpu_milli] - gpu_draw_mw[model, used_milli]
+
+
+@kernel
+def added_gpu_power_mw(node: NodeRecord, task: TaskRecord, gpu: int, gpu_draw_mw: Integers) -> int:
     """GPU milliwatts that placing `task` on `node` adds; a sharing task goes to GPU `gpu`."""
     if task.num_gpu == 0:
         return 0
     if task.kind == 0:
-        used = GPU_MILLI - node.gpu_left[gpu]
-        return gpu_draw_mw[node.model, used + task.gpu_milli] - gpu_draw_mw[node.model, used]
-    return task.num_gpu * (gpu_draw_mw[node.model, GPU_MILLI] - gpu_draw_mw[node.model, 0])
+        return added_share_power_mw(node.model, GPU_MILLI - node.gpu_left[gpu], task.gpu_milli, gpu_draw_mw)
+    return task.num_gpu * added_share_power_mw(node.model, 0, GPU_MILLI, gpu_draw_mw)
+
+
+# The sums of CPU and GPU power. Nothing outside this file adds the two (tests/model/test_power_sum.py): a base power or
+# a node that sleeps would be a change here.
+
+
+def total_power(cpu: Any, gpu: Any) -> Any:
+    """What CPUs and GPUs draw together, in the unit of both; for Python, numbers or arrays."""
+    return cpu + gpu
+
+
+kernel_total_power = inner_kernel(total_power)  # for kernels, numbers only
+
+
+@kernel
+def node_power_mw(node: NodeRecord) -> int:
+    """Milliwatts that a settled `node` draws."""
+    return kernel_total_power(node.cpu_power_mw, node.gpu_power_mw)
+
+
+@kernel
+def unsettled_power_mw(node: NodeRecord, gpu_draw_mw: Integers) -> int:
+    """Milliwatts that `node` draws, worked out from what is left on it."""
+    return kernel_total_power(cpu_power_mw(node, node.cpu_left), gpu_power_mw(node, gpu_draw_mw))
+
+
+@kernel
+def added_power_mw(node: NodeRecord, task: TaskRecord, gpu: int, gpu_draw_mw: Integers) -> int:
+    """Milliwatts that placing `task` on `node` adds; a sharing task goes to GPU `gpu`."""
+    return added_power_with_cpu_mw(added_cpu_power_mw(node, task), node, task, gpu, gpu_draw_mw)
+
+
+@kernel
+def added_power_with_cpu_mw(
+    added_cpu_mw: int, node: NodeRecord, task: TaskRecord, gpu: int, gpu_draw_mw: Integers
+) -> int:
+    """`added_power_mw` for loops over GPUs, with the CPU part (`added_cpu_power_mw`) worked out once before."""
+    return kernel_total_power(added_cpu_mw, added_gpu_power_mw(node, task, gpu, gpu_draw_mw))
+
+
+def nodes_power_mw(nodes: Any) -> Any:
+    """`node_power_mw` for Python: the milliwatts of each of `nodes`, an array of NODE records (or one record)."""
+    return total_power(nodes.cpu_power_mw, nodes.gpu_power_mw)
 
 
 def draw_table_mw(models: tuple[str, ...], profile: PowerProfile) -> np.ndarray:
-    """int64[len(models), 1001]: milliwatts of one GPU of each model by milli-GPU in use; `""` is no GPU."""
+    """int64[len(models), 1001]: milliwatts of one GPU of each model by milli-GPU in use; `""` means no GPU."""
     rows = [
         np.zeros(GPU_MILLI + 1, dtype=np.int64) if model == "" else profile.gpu(model).draw_mw() for model in models
     ]

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
-from wattpack.experiments.summary import Results
+from wattpack.experiments.curves import Results
 from wattpack.files import write_text
 from wattpack.paper import grar, mixing, savings, setting
 from wattpack.paper.rules import DIFFERS, HOLDS, VERDICTS, WITHIN, Rule, View, worst

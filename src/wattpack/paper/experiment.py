@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from importlib.resources import as_file, files
 
-from wattpack.experiments.axes import Experiment
 from wattpack.experiments.spec import load_experiment
+from wattpack.experiments.spec.axes import Experiment
 
 
 def load_paper() -> Experiment:

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from wattpack.experiments.compare import COMPETITORS, MIXES
 from wattpack.experiments.curves import at
-from wattpack.experiments.summary import BASELINE
+from wattpack.experiments.lineup import BASELINE, COMPETITORS, MIXES
 from wattpack.paper.rules import (
     EXACT,
     FULL,

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from wattpack.experiments.compare import MIXES
 from wattpack.experiments.curves import LOADS, at
-from wattpack.experiments.summary import BASELINE
+from wattpack.experiments.lineup import BASELINE, MIXES, PWR
 from wattpack.paper.rules import (
     EXACT,
     FULL,
     GRAR_TOLERANCE,
     LOAD_TOLERANCE,
-    PWR,
     SAVING_TOLERANCE,
     SETTLED,
     Array,
@@ -35,7 +33,7 @@ from wattpack.paper.rules import (
 
 TRACE = "default"
 PLATEAU_END, FALL_END, REBOUND_END = 0.8, 0.9, 0.93  # the phases of the savings; the plateau begins at SETTLED
-FASTER = 5.0  # "fast", "steep": so many times the slope of the plateau, or more
+FASTER = 5.0  # "fast", "steep": at least this many times the slope of the plateau
 SUSTAINED = 2 / 3  # of the saving at the beginning of the plateau, at least
 STABLE_POINTS = 0.5  # how far from its value at 1.0 a stable saving may be
 

@@ -6,7 +6,7 @@ trace, policy and seed, with a column for each load in percent of the datacenter
 Two sets of seeds never have equal means. They agree if their difference is within 3 standard errors (of a difference of
 two means, the variance pooled over both sets: they are draws of the same experiment) and a tenth of a point for the
 reading of the loads. The authors' machine was busy, and their scheduler then sometimes overfills a GPU; their means are
-hardly touched by it. What is outside is told and not explained away.
+hardly touched by it. Differences outside of it are reported as they are.
 """
 
 from __future__ import annotations
@@ -22,8 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wattpack.errors import UserError
-from wattpack.experiments.curves import Curves, at
-from wattpack.experiments.summary import Results
+from wattpack.experiments.curves import Curves, Results, at
 from wattpack.files import write_text
 from wattpack.model.power import GPU_MILLI
 

@@ -13,11 +13,8 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from wattpack.errors import UserError
-from wattpack.experiments.compare import COMPETITORS, MIXES
-from wattpack.experiments.curves import LOADS, at
-from wattpack.experiments.summary import BASELINE, Results
-from wattpack.policies.expression import parse
+from wattpack.experiments.curves import LOADS, Results, at
+from wattpack.experiments.lineup import BASELINE, COMPETITORS, MIXES, pwr_share
 
 Array = NDArray[np.float64]
 Scalar = TypeVar("Scalar", bound=np.generic)
@@ -32,8 +29,6 @@ SETTLED = 0.15  # "until x" is every load from here to x
 LEAST_LOAD = 0.05  # of "never" and "always": a handful of tasks decide below
 FULL = 1.0
 EXACT = 1e-9  # what rounding of floats may add to a difference
-
-PWR = "pwr"
 
 
 class Part(NamedTuple):
@@ -84,15 +79,6 @@ class View:
         shares = {policy: pwr_share(policy) for name, policy in self.results if name == trace}
         found = {policy: share for policy, share in shares.items() if share is not None}
         return dict(sorted(found.items(), key=lambda item: item[1]))
-
-
-def pwr_share(policy: str) -> float | None:
-    """Alpha of alpha * PWR + (1 - alpha) * FGD; None for any other policy."""
-    try:
-        weights = {component.policy.name: component.weight for component in parse(policy).components}
-    except UserError:  # not a policy: a bound, or one of the user's own that is not registered here
-        return None
-    return weights[PWR] / sum(weights.values()) if set(weights) == {PWR, BASELINE} else None
 
 
 def needed(traces: Iterable[str], policies: Iterable[str]) -> list[tuple[str, str]]:

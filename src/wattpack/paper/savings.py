@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from wattpack.experiments.compare import COMPETITORS, MIXES
+from wattpack.experiments.lineup import COMPETITORS, MIXES
 from wattpack.paper.rules import (
     FULL,
     LEAST_LOAD,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from wattpack.experiments.summary import BASELINE
+from wattpack.experiments.lineup import BASELINE
 from wattpack.paper.rules import (
     FULL,
     LEAST_LOAD,

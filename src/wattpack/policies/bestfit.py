@@ -7,14 +7,13 @@ Normalised min-max over the feasible nodes (all equal: 0).
 
 from __future__ import annotations
 
-from typing import Any
-
 from wattpack.jit import kernel
 from wattpack.model.policy import ANY_GPU, Normalise, Pick, Policy
+from wattpack.model.records import Floats, NodeRecord, TaskRecord, WorldRecord
 
 
 @kernel
-def score(node: Any, task: Any, world: Any, params: Any, memory: Any, terms: Any) -> int:
+def score(node: NodeRecord, task: TaskRecord, world: WorldRecord, params: Floats, memory: Floats, terms: Floats) -> int:
     # float64 in exactly this order: the result is truncated
     s = 0.5 * float(node.cpu_left - task.cpu_milli) / 128000
     s += 0.5 * float(node.gpu_total - task.gpu_request) / 8000

@@ -1,15 +1,13 @@
-"""EPSILON, the epsilon-constraint: of the nodes within epsilon of the least fragmentation that whose power rises least.
+"""EPSILON, the epsilon-constraint: among nodes within epsilon of the least fragmentation rise, the least power rise.
 
-    first   F_before - F_after, whole milli-GPU; nodes further than epsilon below the largest are out
-    second  P_before - P_after, watts; the largest wins, of equals the first node
+    first   F_before - F_after, whole milli-GPU; nodes more than epsilon below the largest are excluded
+    second  P_before - P_after, watts; the largest wins, among equals the first node
 
-A sharing task gets the GPU that leaves the least fragmentation on the node, the first of equals; watts are of that GPU.
-docs/future-work.md has what it is worth.
+A sharing task gets the GPU that leaves the least fragmentation on the node, the first of equals; the watts are those
+of that GPU. docs/research/future-work.md has the results.
 """
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,13 +17,14 @@ from wattpack.jit import kernel
 from wattpack.model.fragmentation import fragmentation_after, tally
 from wattpack.model.nodes import Datacenter
 from wattpack.model.policy import ANY_GPU, Normalise, Policy
-from wattpack.model.power import PowerProfile, added_cpu_power_mw, added_gpu_power_mw
+from wattpack.model.power import PowerProfile, added_power_mw
+from wattpack.model.records import Floats, NodeRecord, TaskRecord, WorldRecord
 from wattpack.model.target import Target
 from wattpack.policies.pwr import whole_watts
 
 
 @kernel
-def score(node: Any, task: Any, world: Any, params: Any, memory: Any, terms: Any) -> int:
+def score(node: NodeRecord, task: TaskRecord, world: WorldRecord, params: Floats, memory: Floats, terms: Floats) -> int:
     tally(node, world)
     gpu = ANY_GPU
     if task.kind != 0:
@@ -39,18 +38,18 @@ def score(node: Any, task: Any, world: Any, params: Any, memory: Any, terms: Any
             if gained > terms[0]:
                 terms[0] = gained
                 gpu = g
-    terms[1] = whole_watts(-added_cpu_power_mw(node, task) - added_gpu_power_mw(node, task, gpu, world.gpu_draw_mw))
+    terms[1] = whole_watts(-added_power_mw(node, task, gpu, world.gpu_draw_mw))
     return gpu
 
 
 @kernel
-def weigh(task: Any, world: Any, params: Any, memory: Any, prices: Any) -> None:
+def weigh(task: TaskRecord, world: WorldRecord, params: Floats, memory: Floats, prices: Floats) -> None:
     prices[0] = params[0]
     prices[1] = 1.0
 
 
 def epsilon_policy(epsilon_milli: float = 100.0, name: str = "epsilon") -> Policy:
-    """`epsilon` with its knob: how much more fragmentation than the least a node may cause, in milli-GPU."""
+    """`epsilon` with its knob: how far above the least fragmentation rise a node may be, in milli-GPU."""
     if not epsilon_milli >= 0:
         raise UserError(f"epsilon_milli {epsilon_milli}, expected 0 or more")
 

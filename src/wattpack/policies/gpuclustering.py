@@ -6,15 +6,14 @@ plus 25 * (8000 - gpu_left) // 8000
 
 from __future__ import annotations
 
-from typing import Any
-
 from wattpack.jit import kernel
 from wattpack.model.nodes import KINDS
 from wattpack.model.policy import ANY_GPU, Pick, Policy
+from wattpack.model.records import Floats, NodeRecord, TaskRecord, WorldRecord
 
 
 @kernel
-def score(node: Any, task: Any, world: Any, params: Any, memory: Any, terms: Any) -> int:
+def score(node: NodeRecord, task: TaskRecord, world: WorldRecord, params: Floats, memory: Floats, terms: Floats) -> int:
     terms[0] = 0
     if task.num_gpu == 0:
         return ANY_GPU

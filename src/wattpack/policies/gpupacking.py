@@ -8,22 +8,21 @@ max(100 - sum(left * 100 // 1000) // 10, 50)   over the used GPUs otherwise
 
 from __future__ import annotations
 
-from typing import Any
-
 from wattpack.jit import kernel
 from wattpack.model.policy import ANY_GPU, Pick, Policy
 from wattpack.model.power import GPU_MILLI
+from wattpack.model.records import Floats, NodeRecord, TaskRecord, WorldRecord
 
 
 @kernel
-def score(node: Any, task: Any, world: Any, params: Any, memory: Any, terms: Any) -> int:
+def score(node: NodeRecord, task: TaskRecord, world: WorldRecord, params: Floats, memory: Floats, terms: Floats) -> int:
     terms[0] = 0
     if task.num_gpu == 0:
         return ANY_GPU
     if node.gpu_free == node.gpus:
         terms[0] = max(33 - node.gpu_free, node.gpu_free)
     elif task.kind > 0:
-        # Only wholly free GPUs serve a whole-GPU task.
+        # A whole-GPU task uses free GPUs only.
         terms[0] = max(50 - task.num_gpu, 33)
     else:
         tightest = GPU_MILLI + 1

@@ -7,31 +7,30 @@ Lettich et al., CCGrid 2025.
 
 from __future__ import annotations
 
-from typing import Any
-
 from wattpack.jit import kernel
 from wattpack.model.policy import ANY_GPU, Normalise, Policy
-from wattpack.model.power import added_cpu_power_mw, added_gpu_power_mw
+from wattpack.model.power import added_cpu_power_mw, added_power_mw, added_power_with_cpu_mw
+from wattpack.model.records import Floats, NodeRecord, TaskRecord, WorldRecord
 
 
 @kernel
 def whole_watts(milliwatts: int) -> int:
-    """Truncated towards zero, as `int()` does."""
+    """Milliwatts as whole watts, truncated towards zero as by `int()`."""
     return milliwatts // 1000 if milliwatts >= 0 else -(-milliwatts // 1000)
 
 
 @kernel
-def score(node: Any, task: Any, world: Any, params: Any, memory: Any, terms: Any) -> int:
-    cpu_mw = added_cpu_power_mw(node, task)
+def score(node: NodeRecord, task: TaskRecord, world: WorldRecord, params: Floats, memory: Floats, terms: Floats) -> int:
     if task.kind != 0:
-        terms[0] = whole_watts(-cpu_mw - added_gpu_power_mw(node, task, ANY_GPU, world.gpu_draw_mw))
+        terms[0] = whole_watts(-added_power_mw(node, task, ANY_GPU, world.gpu_draw_mw))
         return ANY_GPU
+    cpu_mw = added_cpu_power_mw(node, task)
     best = 0
     best_gpu = ANY_GPU
     for g in range(node.gpus):
         if node.gpu_left[g] < task.gpu_milli:
             continue
-        value = whole_watts(-cpu_mw - added_gpu_power_mw(node, task, g, world.gpu_draw_mw))
+        value = whole_watts(-added_power_with_cpu_mw(cpu_mw, node, task, g, world.gpu_draw_mw))
         if best_gpu == ANY_GPU or value > best:
             best = value
             best_gpu = g

@@ -1,16 +1,13 @@
-"""PWRFEEDBACK, dynamic alpha by fragmentation: the mix alpha * PWR + (1 - alpha) * FGD, with less PWR the more GPU is
-fragmented.
+"""PWRFEEDBACK, dynamic alpha by fragmentation: alpha * PWR + (1 - alpha) * FGD, with less PWR the more fragmentation.
 
-    phi   = GPU that is free and that tasks which want GPU cannot use, expected over M / GPU of the datacenter
+    phi   = free GPU that GPU tasks cannot use, expected over M / GPU of the datacenter
     alpha = most * max(0, 1 - phi / limit)
 
-phi is F without the classes that want no GPU: to those all free GPU is fragmentation, however tasks are placed.
-GPUs are picked by FGD. docs/future-work.md has what it is worth.
+phi is F without the classes that ask for no GPU: for those all free GPU is fragmentation, however tasks are placed.
+FGD picks the GPUs. docs/research/future-work.md has the results.
 """
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +18,7 @@ from wattpack.model.fragmentation import LACKS_BOTH, LACKS_CPU, LACKS_GPU
 from wattpack.model.nodes import Datacenter
 from wattpack.model.policy import AFTER_CHANGE, BEFORE_CHANGE, Policy
 from wattpack.model.power import PowerProfile
+from wattpack.model.records import Floats, NodeRecord, TaskRecord, WorldRecord
 from wattpack.model.target import Target
 from wattpack.policies.pwrload import check_share, moving_mix, set_alpha
 
@@ -31,13 +29,15 @@ MICRO = 1_000_000
 
 
 @kernel
-def weigh(task: Any, world: Any, params: Any, memory: Any, prices: Any) -> None:
+def weigh(task: TaskRecord, world: WorldRecord, params: Floats, memory: Floats, prices: Floats) -> None:
     phi = memory[FRAGMENTED] / MICRO / params[CAPACITY]
     set_alpha(params[MOST] * max(0.0, 1 - phi / params[LIMIT]), prices)
 
 
 @kernel
-def remember(event: int, node: Any, task: Any, world: Any, params: Any, memory: Any) -> None:
+def remember(
+    event: int, node: NodeRecord, task: TaskRecord, world: WorldRecord, params: Floats, memory: Floats
+) -> None:
     if event == BEFORE_CHANGE or event == AFTER_CHANGE:
         sign = 1 if event == AFTER_CHANGE else -1
         micro = node.fragmentation_micro

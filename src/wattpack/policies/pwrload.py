@@ -1,15 +1,14 @@
 """PWRLOAD, dynamic alpha by load: the mix alpha * PWR + (1 - alpha) * FGD with an alpha that falls as GPUs fill up.
 
-    alpha = early while the GPU in use is at most `start` of the datacenter, from there straight to `late` at full use
+    alpha = `early` while at most the share `start` of all GPU is in use, then linear to `late` at full use
 
 PWR is normalised over the feasible nodes and FGD is not, as in the mix: with early = late = 0.1 every decision is that
-of `pwr:0.1+fgd:0.9` (tested). GPUs are picked by FGD. docs/future-work.md has what it is worth.
+of `pwr:0.1+fgd:0.9` (tested). FGD picks the GPUs. docs/research/future-work.md has the results.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,11 +18,12 @@ from wattpack.jit import kernel
 from wattpack.model.nodes import Datacenter
 from wattpack.model.policy import AFTER_CHANGE, BEFORE_CHANGE, Normalise, Policy
 from wattpack.model.power import PowerProfile
+from wattpack.model.records import Floats, NodeRecord, TaskRecord, WorldRecord
 from wattpack.model.target import Target
 from wattpack.policies.fgd import score as fgd_score
 from wattpack.policies.pwr import score as pwr_score
 
-# Terms, of every policy with a dynamic alpha.
+# Terms of every policy with a dynamic alpha.
 PWR_TERM = 0
 FGD_TERM = 1
 
@@ -32,27 +32,29 @@ FREE_MILLI = 0  # memory: GPU left in the datacenter
 
 
 @kernel
-def score(node: Any, task: Any, world: Any, params: Any, memory: Any, terms: Any) -> int:
+def score(node: NodeRecord, task: TaskRecord, world: WorldRecord, params: Floats, memory: Floats, terms: Floats) -> int:
     pwr_score(node, task, world, params, memory, terms[PWR_TERM : PWR_TERM + 1])
     return fgd_score(node, task, world, params, memory, terms[FGD_TERM : FGD_TERM + 1])
 
 
 @kernel
-def set_alpha(alpha: float, prices: Any) -> None:
-    """In whole thousandths, as the weights of a mix: totals stay integers, and ties stay ties."""
+def set_alpha(alpha: float, prices: Floats) -> None:
+    """Prices in whole thousandths, like the weights of a mix: totals stay integers, and ties stay ties."""
     prices[PWR_TERM] = np.rint(1000 * alpha)
     prices[FGD_TERM] = 1000 - prices[PWR_TERM]
 
 
 @kernel
-def weigh(task: Any, world: Any, params: Any, memory: Any, prices: Any) -> None:
+def weigh(task: TaskRecord, world: WorldRecord, params: Floats, memory: Floats, prices: Floats) -> None:
     used = 1 - memory[FREE_MILLI] / params[CAPACITY]
     way = max(0.0, used - params[START]) / max(1 - params[START], 1e-9)
     set_alpha(params[EARLY] + (params[LATE] - params[EARLY]) * min(way, 1.0), prices)
 
 
 @kernel
-def remember(event: int, node: Any, task: Any, world: Any, params: Any, memory: Any) -> None:
+def remember(
+    event: int, node: NodeRecord, task: TaskRecord, world: WorldRecord, params: Floats, memory: Floats
+) -> None:
     if event == BEFORE_CHANGE:
         memory[FREE_MILLI] -= node.gpu_total
     elif event == AFTER_CHANGE:
@@ -71,7 +73,7 @@ def moving_mix(
     remember: Callable[..., None],
     prepare: Callable[[Datacenter, Target, PowerProfile], NDArray[np.float64]],
 ) -> Policy:
-    """alpha * PWR + (1 - alpha) * FGD, `weigh` setting alpha from a memory of one number."""
+    """alpha * PWR + (1 - alpha) * FGD, where `weigh` sets alpha from a memory of one number."""
     return Policy(
         name,
         summary,
@@ -88,8 +90,7 @@ def moving_mix(
 
 
 def pwrload_policy(early: float = 0.5, late: float = 0.05, start: float = 0.0, name: str = "pwrload") -> Policy:
-    """`pwrload` with its knobs: alpha of the empty and of the full datacenter, and the GPU use where it starts to
-    fall."""
+    """`pwrload` with its knobs: alpha at no use and at full use, and the GPU use from which it falls."""
     for knob, value in (("early", early), ("late", late), ("start", start)):
         check_share(knob, value)
 

@@ -5,14 +5,13 @@ The draw is made by the normaliser, which sees the feasible nodes of the decisio
 
 from __future__ import annotations
 
-from typing import Any
-
 from wattpack.jit import kernel
 from wattpack.model.policy import ANY_GPU, Normalise, Pick, Policy
+from wattpack.model.records import Floats, NodeRecord, TaskRecord, WorldRecord
 
 
 @kernel
-def score(node: Any, task: Any, world: Any, params: Any, memory: Any, terms: Any) -> int:
+def score(node: NodeRecord, task: TaskRecord, world: WorldRecord, params: Floats, memory: Floats, terms: Floats) -> int:
     terms[0] = 0
     return ANY_GPU
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from wattpack.errors import UserError
-from wattpack.experiments.curves import LOADS, at
-from wattpack.report import BASELINE, Results
-from wattpack.report.curve_plots import (
+from wattpack.experiments.curves import LOADS, Results, at
+from wattpack.experiments.lineup import BASELINE, COMPETITORS, MIXES, PWR, pwr_share
+from wattpack.report.figure_parts import (
     COLUMN,
     EOPC_LABEL,
     GRAR_LABEL,
@@ -30,7 +30,8 @@ from wattpack.report.curve_plots import (
     saving_lines,
 )
 from wattpack.report.metrics import at_equal_service, first_loss, mean, policies, spread
-from wattpack.report.style import KNOWN, pwr_share, trace_label
+from wattpack.report.style import KNOWN, trace_label
+from wattpack.report.units import power_unit
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -39,9 +40,6 @@ if TYPE_CHECKING:
 WHOLE = (0.0, 1.0)
 SETTLED = (0.15, 1.0)  # where the height of a savings panel is taken from: a handful of tasks decides below
 DEEPEST = -8.0  # percent: what saves less than this leaves the picture instead of flattening it
-
-MIXES = ("pwr:0.05+fgd:0.95", "pwr:0.1+fgd:0.9", "pwr:0.2+fgd:0.8")
-COMPETITORS = ("bestfit", "dotprod", "gpupacking", "gpuclustering")
 
 
 def compare_figure(results: Results, trace: str) -> Figure:
@@ -61,10 +59,11 @@ def compare_figure(results: Results, trace: str) -> Figure:
         zoom = (first_loss(results, trace), 1.0)
         _grar_panel(figure.add_subplot(grid[0, 1]), results, trace, shown, zoom, "GRAR (GPU allocated / requested)")
         axes_eopc = figure.add_subplot(grid[1, 1])
-        lines = column_lines(results, trace, shown, "eopc_w", 1e-6)
+        unit, unit_w = power_unit(float(np.nanmax(mean(results[trace, p], "eopc_w"), initial=0.0)) for p in shown)
+        lines = column_lines(results, trace, shown, "eopc_w", 1 / unit_w)
         draw_lines(axes_eopc, lines, WHOLE)
         axes_eopc.set_ylim(bottom=0)
-        frame(axes_eopc, "Power of the datacenter", EOPC_LABEL)
+        frame(axes_eopc, "Power of the datacenter", f"EOPC ({unit})")
         legend_above(figure, axes, 4)
         figure.supxlabel(plain(f"{trace_label(trace)}, {_seeds(results, trace)}"), fontsize=6.3, color="#555555")
         return finish(figure)
@@ -128,7 +127,7 @@ def share_figure(results: Results, trace: str) -> Figure:
     """Savings and GRAR of PWR and its mixes with FGD, by PWR's share alpha (paper: figure 2)."""
     _need(results, trace)
     mixes = [policy for policy in policies(results, trace) if pwr_share(policy) is not None]
-    shown = [*mixes, *(["pwr"] if (trace, "pwr") in results else [])]
+    shown = [*mixes, *([PWR] if (trace, PWR) in results else [])]
     if not shown:
         raise UserError(f"trace {trace!r}: neither PWR nor a mix of PWR and FGD in the results")
     names = [_alpha(policy) for policy in shown]

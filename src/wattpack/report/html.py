@@ -16,20 +16,21 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from wattpack.experiments.curves import FRAGMENTATION_COLUMNS
+from wattpack.experiments.curves import FRAGMENTATION_COLUMNS, Results
+from wattpack.experiments.lineup import BOUND
+from wattpack.experiments.steady_table import SteadyRow
 from wattpack.files import make_folder, write_whole
-from wattpack.report import BOUND, Results
 from wattpack.report.metrics import seeds_of, traces
 from wattpack.report.payload import json_in_script, payload
 from wattpack.report.sections import (
     claims_section,
-    made_section,
+    provenance_section,
     summary_section,
     trace_table,
     trace_tiles,
-    trace_title,
 )
-from wattpack.report.style import REASONS, look
+from wattpack.report.steady_section import steady_section
+from wattpack.report.style import REASONS, look, trace_title
 
 PAGE = resources.files("wattpack.report") / "page"
 SCRIPTS = ("chart.js", "page.js")
@@ -38,17 +39,19 @@ SCRIPTS = ("chart.js", "page.js")
 def write_report(
     path: str | Path,
     results: Results,
-    made: Mapping[str, Any],
+    provenance: Mapping[str, Any],
     claims: Sequence[Mapping[str, Any]] | None = None,
     gpus: float | None = None,
+    steady: Sequence[SteadyRow] = (),
 ) -> Path:
     """Write the report atomically and return its path.
 
-    made: how it was made (versions, seeds, machine, time), shown as it is. claims: rows with id, section, statement,
-    paper, measured, verdict and why. gpus: GPUs of the datacenter, for the watts per GPU allocated.
+    provenance: how it was made (versions, seeds, machine, time), shown as it is. claims: rows with id, section,
+    statement, paper, measured, verdict and why. gpus: GPUs of the datacenter, for the watts per GPU allocated. steady:
+    steady states, which get a section of their own.
     """
     file = Path(path)
-    content = report(results, made, claims, gpus).encode(errors="replace")
+    content = report(results, provenance, claims, gpus, steady).encode(errors="replace")
     make_folder(file.parent)
     write_whole(file, lambda temporary: temporary.write_bytes(content))
     return file
@@ -56,14 +59,16 @@ def write_report(
 
 def report(
     results: Results,
-    made: Mapping[str, Any],
+    provenance: Mapping[str, Any],
     claims: Sequence[Mapping[str, Any]] | None = None,
     gpus: float | None = None,
+    steady: Sequence[SteadyRow] = (),
 ) -> str:
     """The page's text."""
     found = traces(results)
     policies = list(dict.fromkeys(policy for _, policy in results))
-    style = _asset("page.css") + _colours(policies)
+    coloured = list(dict.fromkeys([*policies, *(row.policy for row in steady)]))
+    style = _asset("page.css") + _colours(coloured)
     script = "\n".join(_asset(name) for name in SCRIPTS)
     return _fill(
         _asset("template.html"),
@@ -80,8 +85,9 @@ def report(
             ),
             "tiles": "\n".join(trace_tiles(results, trace, place) for place, trace in enumerate(found)),
             "tables": "\n".join(trace_table(results, trace, place, gpus) for place, trace in enumerate(found)),
+            "steady": steady_section(steady, lambda policy: f"p{coloured.index(policy)}"),
             "claims": claims_section(claims) if claims else "",
-            "made": made_section(made),
+            "made": provenance_section(provenance),
         },
     )
 

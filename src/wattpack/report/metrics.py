@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from wattpack.experiments.curves import LEAST, LOADS, Curves, at
-from wattpack.report import BASELINE, BOUND, Results
+from wattpack.experiments.curves import LEAST, LOADS, Curves, Results, at
+from wattpack.experiments.lineup import BASELINE, BOUND
 from wattpack.report.style import rank
 
 Array = NDArray[np.float64]
@@ -16,7 +16,7 @@ Array = NDArray[np.float64]
 SAVING_LOADS = (0.2, 0.4, 0.6, 0.8, 0.9)  # where tables state the saving
 FULL_LOAD = 1.0  # where tables state GRAR
 BUSY_LOAD = 0.8  # where tables state watts per GPU
-STEADY = (0.15, 0.8)  # the paper's region of sustained savings: the mean over it ranks policies
+SUSTAINED = (0.15, 0.8)  # the paper's region of sustained savings: the mean over it ranks policies
 
 
 def traces(results: Results) -> list[str]:
@@ -46,11 +46,12 @@ def at_equal_service(results: Results, trace: str) -> bool:
 
 
 def saving(results: Results, trace: str, policy: str) -> Array:
-    """What `policy` saves against the baseline, as a fraction; NaN without a baseline.
+    """The saving of `policy` against the baseline, as a fraction; NaN without a baseline.
 
-    1 - EOPC / EOPC of the baseline. Who refuses more draws less: where the bound is known, each EOPC is therefore taken
-    in multiples of the least power at the service that the policy itself reached. Where two serve the same, that is the
-    same number. The bound is then the least power at the baseline's service, and no policy saves more.
+    1 - EOPC / EOPC of the baseline. A policy that refuses more tasks draws less: where the bound is known, each EOPC is
+    therefore taken in multiples of the least power at the service that the policy itself reached. Where two policies
+    serve the same, that changes nothing. The bound is then the least power at the baseline's service, and no policy
+    saves more.
     """
     base = results.get((trace, BASELINE))
     if base is None:
@@ -66,7 +67,7 @@ def _in_least(curves: Curves) -> Array:
 
 
 def raw_saving(results: Results, trace: str, policy: str) -> Array:
-    """As the paper has it: 1 - EOPC / EOPC of the baseline, whatever they serve; the bound only where it holds then."""
+    """The paper's definition: 1 - EOPC / EOPC of the baseline, whatever they serve; the bound only where it holds."""
     base = results.get((trace, BASELINE))
     return np.full(len(LOADS), np.nan) if base is None else _raw_saving(results, trace, policy, base)
 
@@ -110,9 +111,9 @@ def saving_spread(results: Results, trace: str, policy: str) -> Array:
     return (1 - own / other).std(axis=0, ddof=1)
 
 
-def steady_saving(results: Results, trace: str, policy: str) -> float:
-    """Mean saving over the steady region, over the loads that were reached; -inf if none was."""
-    values = saving(results, trace, policy)[at(STEADY[0]) : at(STEADY[1]) + 1]
+def sustained_saving(results: Results, trace: str, policy: str) -> float:
+    """Mean saving over the region of sustained savings, over the loads that were reached; -inf if none was."""
+    values = saving(results, trace, policy)[at(SUSTAINED[0]) : at(SUSTAINED[1]) + 1]
     values = values[np.isfinite(values)]
     return float(values.mean()) if len(values) else -np.inf
 
@@ -121,7 +122,7 @@ def by_saving(results: Results, trace: str) -> list[str]:
     """Baseline first, then by falling saving, the bound (which is no policy) last."""
     found = policies(results, trace)
     middle = [policy for policy in found if policy not in (BASELINE, BOUND)]
-    middle.sort(key=lambda policy: -steady_saving(results, trace, policy))
+    middle.sort(key=lambda policy: -sustained_saving(results, trace, policy))
     return [p for p in found if p == BASELINE] + middle + [p for p in found if p == BOUND]
 
 
@@ -139,14 +140,14 @@ def unbeaten_at(least: Sequence[float], shown: Sequence[str]) -> list[float]:
 
 def until(values: Array, threshold: float) -> float | None:
     """Last load x such that `values` exceed the threshold at every load from 0.15 to x; None if not even at 0.15."""
-    start = at(STEADY[0])
+    start = at(SUSTAINED[0])
     below = np.flatnonzero(~(values[start:] > threshold))
     end = int(below[0]) if len(below) else len(values) - start
     return float(LOADS[start + end - 1]) if end > 0 else None
 
 
 def watts_per_gpu(curves: Curves, gpus: float) -> Array:
-    """EOPC per GPU allocated, W, in a datacenter of so many GPUs; NaN where nothing is allocated."""
+    """EOPC per GPU allocated, W, in a datacenter of `gpus` GPUs; NaN where nothing is allocated."""
     allocated = mean(curves, "allocated") * gpus
     return mean(curves, "eopc_w") / np.where(allocated > 0, allocated, np.nan)
 

@@ -6,9 +6,18 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from wattpack.experiments.curves import at
-from wattpack.report import BASELINE, BOUND, Results
-from wattpack.report.metrics import FULL_LOAD, STEADY, at_equal_service, mean, policies, saving, steady_saving, until
+from wattpack.experiments.curves import Results, at
+from wattpack.experiments.lineup import BASELINE, BOUND
+from wattpack.report.metrics import (
+    FULL_LOAD,
+    SUSTAINED,
+    at_equal_service,
+    mean,
+    policies,
+    saving,
+    sustained_saving,
+    until,
+)
 
 MIDDLE = 0.5  # the load at which a sentence states the saving
 THRESHOLDS = (20, 15, 12, 10, 8, 5, 4, 3, 2, 1)  # percent, for "stays above ... until ..."
@@ -36,7 +45,7 @@ def sentences(results: Results, trace: str) -> list[str]:
         return [
             f"On {trace}, only {BASELINE} ran."
             if alone
-            else f"On {trace}, the workload ends before load {STEADY[0]:g}."
+            else f"On {trace}, the workload ends before load {SUSTAINED[0]:g}."
         ]
     savings = _savings(results, trace)
     if savings[first] <= 0:
@@ -90,8 +99,8 @@ def served_at_full(results: Results, trace: str, policy: str) -> float:
 
 
 def _savings(results: Results, trace: str) -> dict[str, float]:
-    """Mean saving in the steady region of every policy that has one."""
-    found = {p: steady_saving(results, trace, p) for p in policies(results, trace) if p not in (BASELINE, BOUND)}
+    """Mean saving in the region of sustained savings of every policy that has one."""
+    found = {p: sustained_saving(results, trace, p) for p in policies(results, trace) if p not in (BASELINE, BOUND)}
     return {policy: value for policy, value in found.items() if np.isfinite(value)}
 
 
@@ -101,7 +110,7 @@ def _about(results: Results, trace: str, policy: str) -> str:
     if np.isfinite(at_middle):
         text += f"{_percent(at_middle)} at load {MIDDLE:g}"
     else:
-        text += f"{_percent(steady_saving(results, trace, policy))} on average from load {STEADY[0]:g}"
+        text += f"{_percent(sustained_saving(results, trace, policy))} on average from load {SUSTAINED[0]:g}"
     kept = kept_above(results, trace, policy)
     if kept is not None:
         text += f" and stays above {kept[0]} % until {kept[1]:.2f}"
@@ -113,10 +122,10 @@ def _about(results: Results, trace: str, policy: str) -> str:
 
 
 def _about_others(results: Results, trace: str, others: Sequence[str]) -> str:
-    steady = slice(at(STEADY[0]), at(STEADY[1]) + 1)
+    steady = slice(at(SUSTAINED[0]), at(SUSTAINED[1]) + 1)
     peaks = {policy: float(np.nanmax(saving(results, trace, policy)[steady])) for policy in others}
     best = max(peaks, key=lambda policy: peaks[policy])
-    reach = f"between {STEADY[0]:g} and {STEADY[1]:g}"
+    reach = f"between {SUSTAINED[0]:g} and {SUSTAINED[1]:g}"
     if peaks[best] <= 0:
         return f"{_listed(others)} {'saves' if len(others) == 1 else 'save'} nothing {reach}."
     if len(others) == 1:
@@ -131,7 +140,7 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _about_refusals(results: Results, trace: str, policy: str) -> str | None:
-    """A saving that is bought with refused work says so."""
+    """A sentence where a saving comes with refused work."""
     own, base = (float(mean(results[trace, name], "grar")[at(MIDDLE)]) for name in (policy, BASELINE))
     if not own < base - 0.005:
         return None

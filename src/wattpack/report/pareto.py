@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from wattpack.experiments.lineup import BASELINE
 from wattpack.experiments.tune.measured import Measured
-from wattpack.report import BASELINE
-from wattpack.report.curve_plots import COLUMN, finish, legend_above, new_figure, plain, print_style
+from wattpack.report.figure_parts import COLUMN, finish, legend_above, new_figure, plain, print_style
 from wattpack.report.style import label
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-FAR = 5.0  # points of saving below the worst of the front: what lies lower leaves the picture,
-ASIDE = 0.01  # and what serves so much less than all of it
+FAR = 5.0  # points of saving below the worst of the front: candidates below leave the picture
+ASIDE = 0.01  # GRAR below all of the front: such candidates leave the picture too
 
 
 def pareto_figure(found: Sequence[Measured], front: Sequence[Measured], best: str, title: str) -> Figure:

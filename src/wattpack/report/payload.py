@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wattpack.experiments.curves import FRAGMENTATION_COLUMNS, LOADS, STEP
-from wattpack.report import BASELINE, BOUND, Results
+from wattpack.experiments.curves import FRAGMENTATION_COLUMNS, LOADS, STEP, Results
+from wattpack.experiments.lineup import BASELINE, BOUND
 from wattpack.report.metrics import at_equal_service, eopc_w, mean, policies, saving, saving_spread, spread, traces
 from wattpack.report.style import REASONS, label, look, trace_label
 

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from wattpack.experiments.curves import at
-from wattpack.report import BASELINE, BOUND, Results
+from wattpack.experiments.curves import Results, at
+from wattpack.experiments.lineup import BASELINE, BOUND
+from wattpack.report.html_tables import Cell, breakable, number_cell, sortable_table
 from wattpack.report.metrics import (
     BUSY_LOAD,
     FULL_LOAD,
@@ -25,15 +26,12 @@ from wattpack.report.metrics import (
     watts_per_gpu,
 )
 from wattpack.report.narrative import MIDDLE, kept_above, leader, overall, sentences
-from wattpack.report.style import label, trace_label
+from wattpack.report.style import label, trace_title
 
 CLAIM_COLUMNS = ("id", "section", "statement", "paper", "measured", "verdict")
 VERDICTS = {"holds": "holds", "holds within tolerance": "near", "differs": "differs"}
 
 SPELLED_OUT = 3  # traces whose sentences stand open
-
-# A cell of a table: what it is sorted by, and what it shows (already escaped).
-Cell = tuple[float | str, str]
 
 
 def summary_section(results: Results, found: Sequence[str]) -> str:
@@ -65,36 +63,30 @@ def _glance(results: Results, found: Sequence[str]) -> str:
         rows.append(
             [
                 (trace, html.escape(trace_title(trace))),
-                (policy, _breakable(policy)),
-                _number(float(saving(results, trace, policy)[at(MIDDLE)]) * 100, 1),
-                _number(kept[0] if kept else np.nan, 0),
-                _number(kept[1] if kept else np.nan, 2),
-                _number(float(mean(results[trace, policy], "grar")[at(FULL_LOAD)]), 3),
-                _number(float(mean(results[trace, BASELINE], "grar")[at(FULL_LOAD)]), 3),
+                (policy, breakable(policy)),
+                number_cell(float(saving(results, trace, policy)[at(MIDDLE)]) * 100, 1),
+                number_cell(kept[0] if kept else np.nan, 0),
+                number_cell(kept[1] if kept else np.nan, 2),
+                number_cell(float(mean(results[trace, policy], "grar")[at(FULL_LOAD)]), 3),
+                number_cell(float(mean(results[trace, BASELINE], "grar")[at(FULL_LOAD)]), 3),
             ]
         )
-    return _table([*heads, f"{BASELINE.upper()}'s GRAR"], rows, "all traces")
-
-
-def trace_title(trace: str) -> str:
-    """The trace's label, with its name where that is not plain from the label."""
-    shown = trace_label(trace)
-    return shown if shown.lower() == trace.lower() else f"{shown} ({trace})"
+    return sortable_table([*heads, f"{BASELINE.upper()}'s GRAR"], rows, "all traces")
 
 
 def trace_table(results: Results, trace: str, place: int, gpus: float | None) -> str:
     """Table of one trace. The script shows the chosen trace's; on paper and without script all are there."""
     title = html.escape(trace_title(trace))
     heads, rows = _readings(results, trace, gpus)
-    table = f"{_table(heads, rows, title)}{_service_note(results, trace)}"
+    table = f"{sortable_table(heads, rows, title)}{_service_note(results, trace)}"
     return f'<section class="trace" data-trace="{place}"><h3>{title}</h3>{table}</section>'
 
 
 def _service_note(results: Results, trace: str) -> str:
-    """What a reader must know where policies do not serve the same."""
+    """A note where policies do not serve the same amount."""
     if serve_alike(results, trace):
         return ""
-    text = "Policies serve different amounts here, and who refuses more draws less: compare GRAR too."
+    text = "Policies serve different amounts here, and a policy that refuses more draws less: compare GRAR too."
     if at_equal_service(results, trace):
         text = (
             "Policies serve different amounts here. Savings are at equal service: each EOPC is taken relative to the "
@@ -151,53 +143,18 @@ def _readings(results: Results, trace: str, gpus: float | None) -> tuple[list[st
         curves = results[trace, policy]
         several = len(curves.seeds) > 1 and policy != BOUND
         mark = ' <span class="mark">baseline</span>' if policy == BASELINE else ""
-        row: list[Cell] = [(policy, f"{_breakable(policy)}{mark}")]
+        row: list[Cell] = [(policy, f"{breakable(policy)}{mark}")]
         for load in SAVING_LOADS:
             value = float(saving(results, trace, policy)[at(load)]) * 100
             deviation = float(saving_spread(results, trace, policy)[at(load)]) * 100
-            row.append(_number(value, 1, deviation if several and policy != BASELINE else None))
+            row.append(number_cell(value, 1, deviation if several and policy != BASELINE else None))
         grar = float(mean(curves, "grar")[at(FULL_LOAD)])
-        row.append(_number(grar, 3, float(spread(curves, "grar")[at(FULL_LOAD)]) if several else None))
-        row.append(_number(power[place], 1))
+        row.append(number_cell(grar, 3, float(spread(curves, "grar")[at(FULL_LOAD)]) if several else None))
+        row.append(number_cell(power[place], 1))
         if gpus:
-            row.append(_number(watts[place], 1))
+            row.append(number_cell(watts[place], 1))
         rows.append(row)
     return heads, rows
-
-
-def _breakable(policy: str) -> str:
-    """A policy, escaped, that a narrow page may break after a plus."""
-    return html.escape(policy).replace("+", "+<wbr>")
-
-
-def _number(value: float, digits: int, deviation: float | None = None) -> Cell:
-    if not np.isfinite(value):
-        return (-1e99, "–")
-    text = f"{value:.{digits}f}"
-    text = text.lstrip("-") if float(text) == 0 else text.replace("-", "−")
-    if deviation is not None and np.isfinite(deviation):
-        text += f' <small class="pm">±{deviation:.{digits}f}</small>'
-    return (round(value, 6), text)
-
-
-def _table(heads: Sequence[str], rows: Sequence[Sequence[Cell]], title: str) -> str:
-    """A table whose headers are buttons that sort it."""
-    head, body = "", ""
-    for place, text in enumerate(heads):
-        align = ' class="text"' if rows and isinstance(rows[0][place][0], str) else ""
-        head += f'<th scope="col"{align}><button type="button">{html.escape(text)}</button></th>'
-    for row in rows:
-        cells = []
-        for place, (key, text) in enumerate(row):
-            tag, scope = (
-                ("th", ' scope="row"') if place == 0 else ("td", ' class="text"' if isinstance(key, str) else "")
-            )
-            cells.append(f'<{tag}{scope} data-key="{html.escape(str(key))}">{text}</{tag}>')
-        body += f"<tr>{''.join(cells)}</tr>"
-    return (
-        f'<div class="scroll" tabindex="0" role="region" aria-label="Policies on {title}"><table class="sortable">'
-        f"<caption>Policies on {title}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
-    )
 
 
 def claims_section(claims: Sequence[Mapping[str, Any]]) -> str:
@@ -223,9 +180,9 @@ def claims_section(claims: Sequence[Mapping[str, Any]]) -> str:
     )
 
 
-def made_section(made: Mapping[str, Any]) -> str:
+def provenance_section(provenance: Mapping[str, Any]) -> str:
     rows = "".join(
-        f"<dt>{html.escape(str(key))}</dt><dd>{html.escape(_plain(value))}</dd>" for key, value in made.items()
+        f"<dt>{html.escape(str(key))}</dt><dd>{html.escape(_plain(value))}</dd>" for key, value in provenance.items()
     )
     return f'<dl class="made">{rows}</dl>'
 

@@ -9,10 +9,9 @@ from __future__ import annotations
 import re
 import zlib
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
 from itertools import pairwise
 
-from wattpack.report import BASELINE, BOUND
+from wattpack.experiments.lineup import BASELINE, BOUND, OWN_BEST, PWR, expression_parts, pwr_share
 
 NAMES = {
     "fgd": "FGD",
@@ -95,24 +94,11 @@ REASONS = {
 }
 
 
-def parts(policy: str) -> list[tuple[str, Decimal | None]]:
-    """`pwr:0.1+fgd:0.9` as [("pwr", 0.1), ("fgd", 0.9)]; a part without a readable weight has None."""
-    found: list[tuple[str, Decimal | None]] = []
-    for part in policy.split("+"):
-        name, _, text = part.strip().partition(":")
-        try:
-            weight = Decimal(text) if text else None
-        except InvalidOperation:
-            weight = None
-        found.append((name.strip(), weight if weight is not None and weight.is_finite() else None))
-    return found
-
-
 def label(policy: str) -> str:
     """The policy as shown to a reader: `pwr:0.1+fgd:0.9` is "PWR 0.1 + FGD 0.9". Unknown names stay as they are."""
     policy, _, batch = policy.partition(" batch ")
     shown = []
-    for name, weight in parts(policy):
+    for name, weight in expression_parts(policy):
         base, at, knob = name.partition("@")
         known = NAMES.get(base.lower(), base) + at + knob
         shown.append(known if weight is None else f"{known} {weight.normalize():f}")
@@ -128,13 +114,10 @@ def trace_label(trace: str) -> str:
     return "Default" if trace == "default" else trace
 
 
-def pwr_share(policy: str) -> float | None:
-    """The paper's alpha of a mix of exactly PWR and FGD, else None."""
-    weights = {name.lower(): weight for name, weight in parts(policy)}
-    pwr, fgd = weights.get("pwr"), weights.get("fgd")
-    if len(weights) != 2 or pwr is None or fgd is None or pwr <= 0 or fgd <= 0:
-        return None
-    return float(pwr / (pwr + fgd))
+def trace_title(trace: str) -> str:
+    """The trace's label, with its name where that is not plain from the label."""
+    shown = trace_label(trace)
+    return shown if shown.lower() == trace.lower() else f"{shown} ({trace})"
 
 
 def look(policy: str) -> Look:
@@ -178,8 +161,8 @@ def rank(policy: str) -> tuple[int, float, str]:
         return (1, share, name)
     if name == BOUND:
         return (6, 0.0, "")
-    if name in ("pwr", "ocs"):
-        return (2, float(name == "ocs"), "")
+    if name in (PWR, OWN_BEST):
+        return (2, float(name == OWN_BEST), "")
     if name in KNOWN:
         return (4, float(list(KNOWN).index(name)), "")
     return (3, 0.0, name)

@@ -10,8 +10,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from wattpack.experiments.curves import at
-from wattpack.report import BASELINE, BOUND, Results
+from wattpack.experiments.curves import Results, at
+from wattpack.experiments.lineup import BASELINE, BOUND
 from wattpack.report.metrics import (
     BUSY_LOAD,
     FULL_LOAD,
@@ -84,7 +84,7 @@ def comparison_table(
 def savings_plot(results: Results, trace: str, width: int = MAX_WIDTH, ascii_only: bool = False) -> Text:
     """Savings over load up to 1. Every curve carries its letter, so that the plot reads without colour too."""
     ranked = [policy for policy in by_saving(results, trace) if policy != BASELINE]
-    # The bound comes last in the ranking but says most: it keeps its place.
+    # The bound comes last in the ranking but is always plotted.
     ranked = [p for p in ranked if p != BOUND][: PLOTTED - (BOUND in ranked)] + [p for p in ranked if p == BOUND]
     curves = []
     for letter, policy in zip(LETTERS, ranked, strict=False):
@@ -132,7 +132,7 @@ def _title(results: Results, trace: str, width: int, ascii_only: bool) -> Text:
 
 
 def _note(results: Results, trace: str) -> str | None:
-    """What a reader must know where policies do not serve the same."""
+    """A note where policies do not serve the same amount."""
     if serve_alike(results, trace):
         return None
     if at_equal_service(results, trace):
@@ -140,7 +140,7 @@ def _note(results: Results, trace: str) -> str | None:
             "Equal service: power is taken relative to the least possible for the GPU that\n"
             f"a policy serves; {BOUND}: the least power for what {BASELINE} serves."
         )
-    return "Policies serve different amounts here: who refuses more draws less (GRAR)."
+    return "Policies serve different amounts: one that refuses more draws less (GRAR)."
 
 
 def _sign(width: int, ascii_only: bool) -> str:

@@ -15,7 +15,7 @@ from wattpack.jit import inner, step
 from wattpack.model.fit import FITS, fits
 from wattpack.model.fragmentation import fragmentation_after, tally
 from wattpack.model.nodes import MAX_GPUS
-from wattpack.model.power import added_cpu_power_mw, added_gpu_power_mw
+from wattpack.model.power import added_cpu_power_mw, added_power_with_cpu_mw, node_power_mw
 
 # Of equal costs the fuller node and the tighter GPU: what is nearly empty may be empty soon. Watts per milli-GPU left.
 FULLER_W = 1e-6
@@ -24,7 +24,7 @@ FULLER_W = 1e-6
 @inner
 def node_cost_w(node: Any, worth_w: float) -> float:
     """Of a node that is settled."""
-    return (node.cpu_power_mw + node.gpu_power_mw + worth_w * node.fragmentation) / 1000
+    return (node_power_mw(node) + worth_w * node.fragmentation) / 1000
 
 
 @step
@@ -39,7 +39,7 @@ def best_gpus(node: Any, task: Any, world: Any, worth_w: float, banned: int) -> 
         tally(node, world)
     cpu_mw = added_cpu_power_mw(node, task)
     if task.kind != 0:
-        added = float(cpu_mw + added_gpu_power_mw(node, task, 0, world.gpu_draw_mw))
+        added = float(added_power_with_cpu_mw(cpu_mw, node, task, 0, world.gpu_draw_mw))
         if worth_w != 0.0:
             added += worth_w * (fragmentation_after(node, task, 0, world) - node.fragmentation)
         return added / 1000 + FULLER_W * node.gpu_total, free_gpus(node, task.num_gpu)
@@ -55,7 +55,7 @@ def best_gpus(node: Any, task: Any, world: Any, worth_w: float, banned: int) -> 
                 break
         if seen:
             continue
-        added = float(cpu_mw + added_gpu_power_mw(node, task, g, world.gpu_draw_mw))
+        added = float(added_power_with_cpu_mw(cpu_mw, node, task, g, world.gpu_draw_mw))
         if worth_w != 0.0:
             added += worth_w * (fragmentation_after(node, task, g, world) - node.fragmentation)
         added = added / 1000 + FULLER_W * (node.gpu_total + left)

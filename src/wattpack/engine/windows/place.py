@@ -49,6 +49,7 @@ from wattpack.engine.core.take import NO_WISH, take_decided, take_task
 from wattpack.engine.runs.arrivals import take_in_order
 from wattpack.engine.windows.milp import solve_window
 from wattpack.jit import kernel
+from wattpack.model.power import total_power
 from wattpack.model.tasks import Workload
 
 ORDERS = 32  # with 8 half to three quarters of the gain (default, the mix, windows of 16); a run takes 2 s, not 0.05
@@ -221,7 +222,7 @@ def large_first(workload: Workload, window: NDArray[np.int32]) -> NDArray[np.int
 
 def rank(more: NDArray[np.int64]) -> tuple[float, ...]:
     """How well a window was placed, from what it added to the totals; the least is best."""
-    watts = float(more[CPU_POWER] + more[GPU_POWER]) / 1000
+    watts = float(total_power(more[CPU_POWER], more[GPU_POWER])) / 1000
     fragmented_gpus = float(more[FRAGMENTATION:].sum()) / MICRO / 1000
     return (-float(more[ALLOCATED]), float(more[FAILED]), watts + FRAGMENTATION_W * fragmented_gpus)
 

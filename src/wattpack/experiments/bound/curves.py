@@ -15,11 +15,12 @@ from wattpack.experiments.bound.service import Demands, Planes
 from wattpack.experiments.bound.service import expected_counts as expected_counts  # part of what this module offers
 from wattpack.experiments.bound.solved import KEPT, Solved, bound_digest, read_solved, written
 from wattpack.experiments.checked_json import write_checked
-from wattpack.experiments.curves import COLUMNS, LEAST, LOADS, STEP, Curves
+from wattpack.experiments.curves import COLUMNS, LEAST, LOADS, STEP, Curves, Results
+from wattpack.experiments.digests import datacenter_digest, trace_digest
 from wattpack.experiments.folder import ResultsFolder
-from wattpack.experiments.scenario import Scenario, datacenter_digest, labels, trace_digest
-from wattpack.experiments.summary import BASELINE, Results
-from wattpack.experiments.summary import BOUND as BOUND  # part of what this module offers
+from wattpack.experiments.lineup import BASELINE
+from wattpack.experiments.lineup import BOUND as BOUND  # part of what this module offers
+from wattpack.experiments.scenario import Scenario, labels
 from wattpack.files import make_folder
 from wattpack.model.nodes import Datacenter
 from wattpack.model.power import PAPER, PowerProfile
@@ -80,7 +81,7 @@ def _points(datacenter: Datacenter, trace: Workload, loads: Sequence[float] | No
 
 
 def _beside_bends(rows: Mapping[int, list[float]]) -> set[int]:
-    """Where to look next: on both sides of points that do not lie on the line between their neighbours.
+    """The loads to solve next: on both sides of points that are off the line between their neighbours.
 
     Where everything is served, power is convex and service concave in the load: three points on a line prove that the
     bound is straight between them.
@@ -131,6 +132,13 @@ def with_bound(
                 extended[name, curves.policy] = replace(curves, values=values)
         extended[name, BOUND] = _realised(name, solved, demands, found[0])
     return extended
+
+
+def solve_bound(
+    name: str, datacenter: Datacenter, trace: Workload, folder: Path, profile: PowerProfile = PAPER
+) -> None:
+    """Keep the bound of the expected demand in `folder`, unless it is there already."""
+    _kept(name, datacenter, trace, None, folder, profile, [])
 
 
 def _kept(

@@ -1,4 +1,4 @@
-"""Where policies serve less than the most, the LP is solved there too, so that the planes are near it.
+"""Solves the LP also at the service that policies reach below the most, so that the planes are close to it there.
 
 At every tenth of load, and no oftener than it takes: the least power is convex in the service, so between two services
 that were solved it is at most on the chord.

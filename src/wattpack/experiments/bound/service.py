@@ -61,7 +61,7 @@ class Demand:
     """The tasks of one seed that have come by each load, and the bounds of any service of them."""
 
     def __init__(self, planes: Planes, trace: Workload, capacity_gpu_milli: int, seed: int, window: int = 1) -> None:
-        """window: a policy that holds so many tasks may have placed others of its window before those that came first.
+        """window: a policy that holds `window` tasks may have placed later tasks of a window before earlier ones.
 
         Then all tasks of the window count as there: more to choose from, so the bound stays one.
         """

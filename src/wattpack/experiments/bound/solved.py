@@ -11,7 +11,7 @@ import numpy as np
 
 from wattpack.experiments.bound.service import Planes
 from wattpack.experiments.checked_json import read_checked
-from wattpack.experiments.scenario import datacenter_digest, trace_digest
+from wattpack.experiments.digests import datacenter_digest, trace_digest
 from wattpack.model.nodes import Datacenter
 from wattpack.model.power import PowerProfile
 from wattpack.model.tasks import Workload

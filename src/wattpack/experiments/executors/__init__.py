@@ -7,10 +7,11 @@ from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 
 from wattpack.errors import UserError
-from wattpack.experiments.executors.executor import Place
+from wattpack.experiments.digests import own_policies
+from wattpack.experiments.executors.executor import Executor
 from wattpack.experiments.executors.worker import Setup
 from wattpack.experiments.plugins import Plugin
-from wattpack.experiments.scenario import Inputs, Scenario, own_policies
+from wattpack.experiments.scenario import Inputs, Scenario
 from wattpack.policies.expression import parse
 
 THREADS_UP_TO = 4  # workers; see local.py
@@ -32,8 +33,8 @@ def parse_on(on: str) -> tuple[str, str | None]:
     return kind, address or None
 
 
-def check_place(on: str, workers: int | None) -> None:
-    """Refuse a place that is none, before anything is written."""
+def check_executor(on: str, workers: int | None) -> None:
+    """Refuse an unknown executor or a missing package before anything is written."""
     kind, _ = parse_on(on)
     if workers is not None and not 1 <= workers <= MAX_WORKERS:
         raise UserError(f"--workers {workers}, expected 1 to {MAX_WORKERS}")
@@ -41,19 +42,19 @@ def check_place(on: str, workers: int | None) -> None:
         raise UserError(f"--on {kind}: {kind.title()} is not installed, expected `pip install 'wattpack[{kind}]'`")
 
 
-def open_place(
+def open_executor(
     on: str,
     scenarios: Sequence[Scenario],
     inputs: Inputs,
     workers: int | None,
     plugins: tuple[Plugin, ...],
     warm_up: Callable[[], None],
-) -> Place:
-    """The place that `on` names. `workers` is how many runs at once; a cluster that is there has its own.
+) -> Executor:
+    """The executor that `on` names. `workers`: runs at once; a cluster at an address has its own number.
 
     `warm_up` is called before anything runs on this machine.
     """
-    check_place(on, workers)
+    check_executor(on, workers)
     kind, address = parse_on(on)
     count = workers or usable_cores()
     unshipped = not plugins and any(own_policies(parse(policy)) for policy in {s.policy for s in scenarios})

@@ -1,4 +1,4 @@
-"""Runs on Dask: a cluster that is there (`dask=tcp://HOST:8786`), or one made on this machine for the command."""
+"""Runs on Dask: an existing cluster (`dask=tcp://HOST:8786`), or one started on this machine for the command."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable
 from typing import Any
 
 from wattpack.errors import UserError
-from wattpack.experiments.executors.executor import PlaceLostError, WorkerLostError
+from wattpack.experiments.executors.executor import ExecutorLostError, WorkerLostError
 from wattpack.experiments.executors.worker import Setup, run_on_worker, take
 from wattpack.experiments.scenario import Scenario
 
@@ -90,7 +90,7 @@ class Dask:
         if status == "finished" and isinstance(result, bytes):
             return result
         if status != "error":
-            raise PlaceLostError("the connection to the Dask scheduler was lost; finished runs are kept")
+            raise ExecutorLostError("the connection to the Dask scheduler was lost; finished runs are kept")
         _, fault, _ = result  # kind, exception, traceback
         if isinstance(fault, self._distributed.scheduler.KilledWorker):
             raise WorkerLostError(f"the last one was {fault.last_worker.address}")
@@ -99,7 +99,7 @@ class Dask:
     def close(self) -> None:
         try:
             self._client.unregister_worker_plugin(self._name)
-        except Exception:  # the scheduler is gone, or never was told
+        except Exception:  # the scheduler is gone, or the plugin was never registered
             pass
         finally:
             self._client.close(timeout=5)

@@ -1,4 +1,4 @@
-"""A place that runs scenarios, and the one loop that all of them are used through: `stream`."""
+"""An executor runs scenarios somewhere; `stream` is the one loop that uses all of them."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from typing import Any, Protocol
 from wattpack.errors import RunError
 from wattpack.experiments.scenario import Scenario
 
-MOST_LOSSES = 3  # after so many workers lost under it, a run is taken for the cause
+MOST_LOSSES = 3  # a run under which this many workers were lost is taken for the cause
 
-places_open = 0  # those that must be closed before the process may end
+executors_open = 0  # executors that must be closed before the process may end
 
 
 class WorkerLostError(Exception):
     """The worker of a run is gone (killed, out of memory, its machine off): the run itself did not fail."""
 
 
-class PlaceLostError(RunError):
-    """The whole place is gone: no use in going on."""
+class ExecutorLostError(RunError):
+    """The whole executor is gone: no further run can succeed."""
 
 
-class Place(Protocol):
+class Executor(Protocol):
     """Somewhere that runs scenarios. A ticket stands for one that was submitted."""
 
     def window(self) -> int:
@@ -35,55 +35,55 @@ class Place(Protocol):
         """Those that have ended, at least one."""
 
     def result(self, ticket: Any) -> bytes:
-        """The run file; raises what the run raised, or `WorkerLostError`. Asked once: the place forgets the ticket."""
+        """The run file; raises what the run raised, or `WorkerLostError`. Called once for each ticket."""
 
     def close(self) -> None:
         """Stop what still runs, and everything that was started for it."""
 
 
-def stream(place: Place, scenarios: Iterable[Scenario]) -> Generator[tuple[Scenario, bytes | Exception]]:
+def stream(executor: Executor, scenarios: Iterable[Scenario]) -> Generator[tuple[Scenario, bytes | Exception]]:
     """Run files and failures as they come, in no order.
 
-    At most `place.window()` runs are out: no result waits in memory, and little is lost when the user stops. Runs of a
-    lost worker are submitted again. A run to which it happens twice is a suspect and goes on alone, so that a run that
-    kills its worker (by taking all memory, say) does not take others with it.
+    At most `executor.window()` runs are submitted at once: few results wait in memory, and little is lost when the user
+    stops. The runs of a lost worker are submitted again. A run that loses its worker twice is a suspect and continues
+    alone, so that a run that kills its worker (by taking all memory, say) does not take others with it.
     """
     waiting = iter(scenarios)
     again, suspects = deque[Scenario](), deque[Scenario]()
     losses: Counter[Scenario] = Counter()
     running: dict[Any, Scenario] = {}
     alone = False  # whether what runs is a suspect
-    global places_open
-    places_open += 1
+    global executors_open
+    executors_open += 1
     try:
         while True:
             if not running:
                 alone = len(suspects) > 0
                 if alone:
                     suspect = suspects.popleft()
-                    running[place.submit(suspect)] = suspect
+                    running[executor.submit(suspect)] = suspect
             if not alone and not suspects:
-                while len(running) < place.window() and (scenario := _next(again, waiting)) is not None:
-                    running[place.submit(scenario)] = scenario
+                while len(running) < executor.window() and (scenario := _next(again, waiting)) is not None:
+                    running[executor.submit(scenario)] = scenario
             if not running:
                 return
-            for ticket in place.wait(running):
+            for ticket in executor.wait(running):
                 scenario = running.pop(ticket)
                 try:
-                    yield scenario, place.result(ticket)
+                    yield scenario, executor.result(ticket)
                 except WorkerLostError as lost:
                     losses[scenario] += 1
                     if losses[scenario] >= MOST_LOSSES:
                         yield scenario, WorkerLostError(f"{losses[scenario]} workers were lost under this run, {lost}")
                     else:
                         (again if losses[scenario] == 1 else suspects).append(scenario)
-                except PlaceLostError:
+                except ExecutorLostError:
                     raise
                 except Exception as fault:
                     yield scenario, fault
     finally:
-        place.close()
-        places_open -= 1
+        executor.close()
+        executors_open -= 1
 
 
 def _next(again: deque[Scenario], waiting: Iterator[Scenario]) -> Scenario | None:

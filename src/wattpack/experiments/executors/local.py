@@ -23,7 +23,8 @@ from typing import Any
 
 from wattpack.errors import RunError
 from wattpack.experiments.executors.executor import WorkerLostError
-from wattpack.experiments.executors.worker import Setup, run_file, run_into_folder, take
+from wattpack.experiments.executors.worker import Setup, run_into_folder, take
+from wattpack.experiments.run_files import run_file
 from wattpack.experiments.scenario import Inputs, Scenario
 from wattpack.files import temporary_path, why
 

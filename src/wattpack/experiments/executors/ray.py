@@ -1,4 +1,4 @@
-"""Runs on Ray: a cluster that is there (`ray=auto`, `ray=HOST:PORT`), or one made on this machine for the command."""
+"""Runs on Ray: an existing cluster (`ray=auto`, `ray=HOST:PORT`), or one started on this machine for the command."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def _start(ray: Any, address: str | None, workers: int) -> None:
 
 
 def _must_answer(address: str) -> None:
-    """Ray tries for many minutes to reach an address where nobody is, and tells each try."""
+    """Ray tries for many minutes to reach an address where nothing listens, and prints each try."""
     host, colon, port = address.removeprefix("ray://").rpartition(":")
     if colon and port.isdigit():
         socket.create_connection((host, int(port)), PATIENCE_S).close()

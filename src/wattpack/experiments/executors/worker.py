@@ -1,4 +1,4 @@
-"""What a worker does, wherever it is: take the inputs once, then run one scenario after another into run files."""
+"""What a worker does, wherever it is: it takes the inputs once, then runs one scenario after another into run files."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from collections import OrderedDict
 from dataclasses import dataclass, field
 from threading import Lock
 
-from wattpack.experiments.curves import read_at_loads
-from wattpack.experiments.folder import encode_run
+from wattpack.experiments.digests import all_code_digest, policy_digest
 from wattpack.experiments.plugins import Plugin, import_plugin
-from wattpack.experiments.scenario import Inputs, Scenario, code_digest, policy_digest, run_scenario
+from wattpack.experiments.run_files import run_file
+from wattpack.experiments.scenario import Inputs, Scenario
 from wattpack.policies.expression import parse
 
-KEPT = 4  # inputs of so many experiments at once: a cluster may serve several
+KEPT = 4  # experiments whose inputs a worker keeps: a cluster may serve several at once
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Setup:
 
     inputs: Inputs
     plugins: tuple[Plugin, ...] = ()
-    code: str = field(default_factory=code_digest)
+    code: str = field(default_factory=all_code_digest)
     token: str = field(default_factory=lambda: uuid.uuid4().hex)
 
 
@@ -55,17 +55,12 @@ def run_on_worker(token: str, scenario: Scenario) -> bytes:
     return run_file(scenario, setup.inputs)
 
 
-def run_file(scenario: Scenario, inputs: Inputs) -> bytes:
-    """One run, read at the grid of loads, as the file that is stored."""
-    return encode_run(scenario, read_at_loads(run_scenario(scenario, inputs), scenario.up_to))
-
-
 def _make_ready(setup: Setup) -> None:
     """Once per worker and experiment: the same code as where the experiment was started, and the user's policies."""
     with _lock:
         if setup.token in _ready:
             return
-        if code_digest() != setup.code:
+        if all_code_digest() != setup.code:
             raise RuntimeError(f"the worker on {platform.node()} has another version of wattpack: its results differ")
         for plugin in setup.plugins:
             import_plugin(plugin)

@@ -1,4 +1,4 @@
-"""A policy's functions called one by one, first as plain Python with every index checked, then compiled.
+"""Calls the functions of a policy one by one, first as plain Python with every index checked, then compiled.
 
 Compiled kernels check no index: a write beyond an array changes something else, or ends the process. So the plain
 functions go first, and the compiled ones get arrays with room around them that must stay as it is.
@@ -60,7 +60,7 @@ class TextComparedError(Exception):
 
 
 class ModelNumber(int):
-    """A number that does not let itself be compared with a text."""
+    """A number that raises when it is compared with a text."""
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, str):

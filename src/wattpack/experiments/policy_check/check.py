@@ -24,7 +24,7 @@ def check_policy(policy: Policy | str) -> list[str]:
     """The faults found, one sentence each; empty if there are none.
 
     The policy is read, compiled, taken through a small datacenter in which every kind of task comes and some leave, as
-    plain Python and compiled, and run there from beginning to end. Whatever is found first is told; what comes after
+    plain Python and compiled, and run there from beginning to end. Only the first fault is reported; what comes after
     it would only follow from it. Takes about a second besides the compile.
     """
     if isinstance(policy, str):
@@ -69,7 +69,7 @@ def _faults_of_compile(policy: Policy, history: History) -> list[str]:
 
 
 def _faults_of_runs(policy: Policy, history: History) -> list[str]:
-    """Whole runs: the same twice, and the same without what the policy says of itself to make them faster."""
+    """Whole runs must be repeatable, and the same without the shortcuts that the policy declares."""
     try:
         first, second = _run(policy, history), _run(policy, history)
         if not _same(first, second):

@@ -51,7 +51,7 @@ class FoundError(Exception):
 
 
 class CompiledSubject(Subject):
-    """The compiled functions; every call is looked at for what it has changed."""
+    """The compiled functions; every call is checked for what it changed."""
 
     def __init__(self, policy: Policy, history: History, params: NDArray[np.float64]) -> None:
         super().__init__(policy, history, params)
@@ -87,7 +87,7 @@ class CompiledSubject(Subject):
         self.same_but(before, "remember", "memory")
 
     def same_but(self, before: NDArray[np.float64], role: str, written: str) -> None:
-        """Of the arrays with their room only `written` may have changed."""
+        """Only `written` may have changed, of all arrays and the guard space around them."""
         after = self.all.copy()
         place = getattr(self, written)
         at = self.starts[ARRAYS.index(written)]

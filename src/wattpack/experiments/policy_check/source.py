@@ -1,4 +1,4 @@
-"""What the source of a policy's functions gives away: no kernel, chance or the clock, a model compared with a text."""
+"""Faults visible in the source of a policy: no kernel, random numbers or the clock, a model compared with a text."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MODEL_IS_A_NUMBER = (
 
 
 def faults_of_source(policy: Any) -> list[str]:
-    """Of the three functions, each fault once."""
+    """The faults in the policy's functions, each once."""
     faults: dict[str, None] = {}
     for role in ROLES:
         function = getattr(policy, role)

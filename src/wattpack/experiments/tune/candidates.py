@@ -7,7 +7,7 @@ from decimal import Decimal
 from itertools import combinations
 
 from wattpack.errors import UserError
-from wattpack.experiments.summary import BASELINE
+from wattpack.experiments.lineup import BASELINE
 from wattpack.model.policy import Normalise, Policy
 from wattpack.policies import REGISTRY
 from wattpack.policies.expression import parse
@@ -41,5 +41,5 @@ def _has(policy: Policy, knob: float) -> bool:
 
 
 def _mixes(policy: Policy) -> bool:
-    """Whether a weight beside other policies means anything: not for scores in watts, nor for a draw."""
+    """Whether the policy can be mixed: scores in watts and random draws cannot be weighted against others."""
     return policy.terms == 1 and policy.normalise != Normalise.DRAW

@@ -1,4 +1,4 @@
-"""What was measured of the candidates, which of them are worth more seeds, and the advice in the end."""
+"""The measurements of the candidates, which candidates get more seeds, and the advice at the end."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from wattpack.experiments.summary import BASELINE
+from wattpack.experiments.lineup import BASELINE
 
 CONFIDENCE = 0.95
 NEAR = 0.002  # saving: a candidate this close to the front stays, whatever the noise
@@ -52,12 +52,12 @@ def half_interval(values: NDArray[np.float64]) -> float:
 
 
 def effort(policy: str) -> tuple[int, int]:
-    """How much there is to an expression: mixes after single policies, a knob that is turned after one that is not."""
+    """Sort key of complexity: single policies before mixes, default knobs before changed ones."""
     return policy.count("+"), policy.count("@")
 
 
 def front(found: Sequence[Measured]) -> list[Measured]:
-    """Those that no other one beats in both saving and GRAR, most saving first. Of equals the plainest stays."""
+    """The Pareto front: those that none beats in both saving and GRAR, most saving first. Of equals the simplest."""
     best = sorted(found, key=lambda one: (-one.saving, -one.grar, effort(one.policy)))
     kept: list[Measured] = []
     for one in best:
@@ -72,9 +72,9 @@ def behind(one: Measured, on_front: Sequence[Measured]) -> float:
 
 
 def survivors(found: Sequence[Measured], grar_loss: float) -> list[str]:
-    """Who gets more seeds: the baseline, the front, and what is near it or within its noise, at most half of all.
+    """Who gets more seeds: the baseline, the front, and candidates near it or within its noise; at most half of all.
 
-    Two fronts: that of all, and that of those which serve as much as the baseline, from which the advice comes.
+    There are two fronts: of all, and of those that serve as much as the baseline. The advice comes from the second.
     """
     by_policy = {one.policy: one for one in found}
     admitted = admissible(by_policy, grar_loss)
@@ -97,7 +97,7 @@ def admissible(found: Mapping[str, Measured], grar_loss: float) -> list[Measured
 
 @dataclass(frozen=True)
 class Advice:
-    """The expression to use, what it brings on seeds that had no part in choosing it, and the one that comes next."""
+    """The recommended expression with its results on fresh seeds, and the runner-up."""
 
     best: Measured
     base: Measured
@@ -108,14 +108,14 @@ class Advice:
 
     @property
     def is_clear(self) -> bool:
-        """Whether it is told apart from the next."""
+        """Whether its lead over the next is larger than the noise."""
         return self.next is None or self.lead > self.lead_error
 
 
 def choose(found: Sequence[Measured], grar_loss: float) -> list[str]:
     """Most saving at a GRAR at most `grar_loss` below the baseline's: the first, then the next in order.
 
-    First is the plainest of those that are not told apart from the one that saves most.
+    First is the simplest of those whose saving does not differ clearly from the largest one.
     """
     admitted = admissible({one.policy: one for one in found}, grar_loss)
     ordered = sorted(admitted, key=lambda one: (-one.saving, effort(one.policy)))
@@ -124,7 +124,7 @@ def choose(found: Sequence[Measured], grar_loss: float) -> list[str]:
 
 
 def _alike(best: Measured, one: Measured) -> bool:
-    """Whether `one`, which saves less, does so by little and not surely."""
+    """Whether `one` saves less than `best` by little, and by less than the noise."""
     lead = float((best.savings - one.savings).mean())
     return lead <= NEAR and not lead > half_interval(best.savings - one.savings)
 

@@ -1,4 +1,4 @@
-"""The search: all candidates on few seeds, then twice as many seeds for half of them, and so on; fresh seeds at last.
+"""The search: all candidates on a few seeds, the better half on twice as many, and so on; the finalists on fresh seeds.
 
 All policies of a seed see the same tasks and nodes, so savings are compared seed by seed. Runs are those of every other
 experiment, kept in the results folder: the same command goes on from them.
@@ -14,17 +14,19 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from wattpack.datasets.inflation import UP_TO
 from wattpack.datasets.sources import load_datacenter, load_trace
 from wattpack.errors import RunError, UserError
-from wattpack.experiments.axes import FIRST_SEED, MAX_SEEDS, Block, Experiment, resolve
 from wattpack.experiments.curves import at
-from wattpack.experiments.executors import check_place
+from wattpack.experiments.executors import check_executor
+from wattpack.experiments.folder import ResultsFolder
+from wattpack.experiments.lineup import BASELINE
 from wattpack.experiments.needs import need_gpus, need_loads, need_tasks
-from wattpack.experiments.runner import Outcome, Report, run_experiment
-from wattpack.experiments.scenario import Inputs
-from wattpack.experiments.steady import ARRIVALS
-from wattpack.experiments.steady_table import run_steady_table
-from wattpack.experiments.summary import BASELINE
+from wattpack.experiments.options import ARRIVALS, Offered
+from wattpack.experiments.plugins import Plugin
+from wattpack.experiments.runner import Outcome, Report, run_experiment, summarise_steady
+from wattpack.experiments.scenario import Inputs, Scenario
+from wattpack.experiments.spec.axes import FIRST_SEED, MAX_SEEDS, Block, Experiment
 from wattpack.experiments.tune.candidates import all_candidates
 from wattpack.experiments.tune.measured import Advice, Measured, advise, choose, front, survivors
 from wattpack.model.power import PAPER, PROFILES
@@ -33,7 +35,7 @@ FIRST_ROUND = 2  # seeds that every candidate gets
 LOADS_OF_INTEREST = (0.5, 0.8, 0.9, 1.0)
 GRAR_LOSS = 0.0005
 
-Progress = Callable[[str], AbstractContextManager[Report]]  # a title; gives what is told of each run
+Progress = Callable[[str], AbstractContextManager[Report]]  # a title; yields the function that is called after each run
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,7 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Tuned:
-    """Every candidate on the seeds it got, the front among those that got all, and the advice."""
+    """Every candidate with the seeds it ran on, the front of those that ran on all, and the advice."""
 
     found: tuple[Measured, ...]
     dropped_after: dict[str, int]  # seeds after which a candidate was left out
@@ -69,12 +71,12 @@ def tune(
     candidates: Sequence[str] | None = None,
     on: str = "local",
     workers: int | None = None,
-    plugins: Sequence[str | Path] = (),
+    plugins: Sequence[str | Path | Plugin] = (),
 ) -> Tuned:
     """Find the expression that saves most at the GRAR of FGD. Writes only into the folder `out`."""
     if not 2 <= wanted.seeds <= MAX_SEEDS // 2:
         raise UserError(f"--seeds {wanted.seeds}, expected 2 to {MAX_SEEDS // 2}: no spread without a second one")
-    check_place(on, workers)
+    check_executor(on, workers)
     field = list(dict.fromkeys((BASELINE, *(candidates or all_candidates()))))
     runs = _Runs(wanted, Path(out), progress, on, workers, plugins)
     found: dict[str, Measured] = {}
@@ -88,7 +90,7 @@ def tune(
             field = kept
     finalists = [found[policy] for policy in field]
     on_front, order = front(finalists), choose(finalists, wanted.grar_loss)
-    # The best of many looks better than it is on the seeds that chose it: what is told comes from others.
+    # The best of many looks too good on the seeds that chose it: the numbers reported come from fresh seeds.
     again = list(dict.fromkeys([BASELINE, *order[:2], *(one.policy for one in on_front)]))
     fresh = runs.measure(again, _seeds(wanted.seeds, wanted.seeds), f"{len(again)} finalists, fresh seeds")
     checked = {one.policy: one for one in fresh}
@@ -112,7 +114,7 @@ def _seeds(start: int, count: int) -> tuple[int, ...]:
 
 
 class _Runs:
-    """Runs candidates in the results folder and reads what the advice is made of."""
+    """Runs candidates into the results folder and reads the savings and GRAR that the advice needs."""
 
     def __init__(
         self,
@@ -121,7 +123,7 @@ class _Runs:
         progress: Progress,
         on: str,
         workers: int | None,
-        plugins: Sequence[str | Path],
+        plugins: Sequence[str | Path | Plugin],
     ) -> None:
         self.wanted, self.out, self.progress, self.on, self.workers = wanted, out, progress, on, workers
         self.plugins, self.outcome, self.blocks = plugins, Outcome(), list[Block]()
@@ -137,21 +139,31 @@ class _Runs:
 
     def measure(self, policies: Sequence[str], seeds: tuple[int, ...], title: str) -> list[Measured]:
         wanted = self.wanted
-        block = Block(tuple(policies), (wanted.trace,), (wanted.datacenter,), seeds, (wanted.profile,))
+        block = Block(
+            tuple(policies),
+            (wanted.trace,),
+            (wanted.datacenter,),
+            seeds,
+            (wanted.profile,),
+            up_to=(UP_TO,) if wanted.loads else (),
+            steady=tuple(Offered(load, wanted.arrivals) for load in wanted.steady),
+        )
         self.blocks.append(block)
         savings = {policy: list[NDArray[np.float64]]() for policy in policies}
         grars = {policy: list[NDArray[np.float64]]() for policy in policies}
+        folder, scenarios = self._run(title)
+        own = [s for s in scenarios if s.policy in block.policies and s.seed in block.seeds]
         if wanted.loads:
-            self._fill_up(block, title, savings, grars)
+            self._read_fill_ups(folder, own, block, savings, grars)
         if wanted.steady:
-            self._steady(block, title, savings, grars)
+            self._read_steady(folder, own, block, savings, grars)
         return [
             Measured(policy, seeds, np.mean(savings[policy], axis=0), np.mean(grars[policy], axis=0))
             for policy in policies
         ]
 
-    def _fill_up(self, block: Block, title: str, savings: Columns, grars: Columns) -> None:
-        """All blocks so far are given, so that experiment.json tells of all runs; finished ones are not run again."""
+    def _run(self, title: str) -> tuple[ResultsFolder, tuple[Scenario, ...]]:
+        """Run all blocks so far, so that experiment.json lists all runs; finished ones are not run again."""
         experiment = Experiment("tune", tuple(self.blocks), self.inputs)
         with self.progress(title) as report:
             folder, scenarios, outcome = run_experiment(
@@ -163,8 +175,12 @@ class _Runs:
         self.outcome.done += outcome.done
         self.outcome.skipped = len(scenarios) - self.outcome.done
         self.outcome.seconds += outcome.seconds
-        mine = [s for s in scenarios if s.policy in block.policies and s.seed in block.seeds]
-        curves = {policy: found for (_, policy), found in folder.read(mine).items()}
+        return folder, scenarios
+
+    def _read_fill_ups(
+        self, folder: ResultsFolder, scenarios: Sequence[Scenario], block: Block, savings: Columns, grars: Columns
+    ) -> None:
+        curves = {policy: found for (_, policy), found in folder.read(scenarios).items()}
         base = curves[BASELINE]
         for load in self.wanted.loads:
             if np.isnan(base.values["eopc_w"][:, at(load)]).any():
@@ -175,12 +191,10 @@ class _Runs:
                 savings[policy].append(own.saving_by_seed(base)[:, at(load)])
                 grars[policy].append(own.values["grar"][:, at(load)])
 
-    def _steady(self, block: Block, title: str, savings: Columns, grars: Columns) -> None:
-        scenarios = resolve(Experiment("tune", (block,), self.inputs))[1]
-        with self.progress(f"{title}, steady state") as report:
-            rows = run_steady_table(
-                scenarios, self.inputs, self.wanted.steady, self.out, report, self.workers, self.wanted.arrivals
-            )
+    def _read_steady(
+        self, folder: ResultsFolder, scenarios: Sequence[Scenario], block: Block, savings: Columns, grars: Columns
+    ) -> None:
+        rows = summarise_steady(folder, scenarios)
         for load in self.wanted.steady:
             by_policy = {row.policy: row for row in rows if row.load == load}
             for policy in block.policies:

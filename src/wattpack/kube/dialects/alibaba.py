@@ -1,26 +1,19 @@
 """The names of Alibaba's open GPU share and of the simulator of the paper: `alibabacloud.com/gpu-milli` and others.
 
-A pod says how many GPUs and how many thousandths of each in annotations (or as resources of a container), a node how
-many GPUs in its allocatable resources.
+A pod names the number of GPUs and the thousandths of each in annotations (or as resources of a container), a node its
+number of GPUs in its allocatable resources.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
-from wattpack.kube.dialects.dialect import (
-    NO_GPU,
-    Asked,
-    Dialect,
-    GpuRequest,
-    beside_whole,
-    index_text,
-    label_memory_mib,
-    node_count,
-    share_of_one,
-    whole_gpus_of,
-)
-from wattpack.kube.objects import Node, Unreadable
+from wattpack.kube.dialects.dialect import NO_GPU, Asked, Dialect, GpuRequest
+from wattpack.kube.dialects.gpu_index import index_text
+from wattpack.kube.dialects.node_devices import counted_gpus
+from wattpack.kube.dialects.shares import beside_whole, share_of_one
+from wattpack.kube.objects import Unreadable
 from wattpack.model.power import GPU_MILLI
 from wattpack.model.tasks import TaskClass
 
@@ -42,18 +35,11 @@ def request(asked: Asked) -> GpuRequest:
 
 
 def _said(asked: Asked, name: str) -> int | None:
-    """The annotation, or the resource; both only if they are the same."""
+    """The annotation, or the resource; both only if they agree."""
     annotated, counted = asked.number(name), asked.count(name) if name in asked.total_nano else None
     if annotated is not None and counted is not None and annotated != counted:
         raise Unreadable(f"{name} is {annotated} as an annotation and {counted} as a resource, expected one of them")
     return counted if annotated is None else annotated
-
-
-def node_gpus(node: Node) -> int:
-    count, plain = node_count(node, COUNT), whole_gpus_of(node)
-    if count is not None and plain and plain != count:
-        raise Unreadable(f"{COUNT} is {count} and nvidia.com/gpu is {plain}, expected the same number")
-    return plain if count is None else count
 
 
 def read_index(annotations: Mapping[str, str]) -> str:
@@ -66,12 +52,10 @@ def write_index(gpus: Sequence[int], task: TaskClass) -> dict[str, str]:
 
 ALIBABA = Dialect(
     name="alibaba",
-    about="alibabacloud.com/gpu-milli, gpu-count and gpu-card-model annotations",
     resources=frozenset({MILLI, COUNT}),
     annotations=frozenset({MILLI, COUNT, MODEL}),
     request=request,
-    node_gpus=node_gpus,
-    memory_mib=label_memory_mib,
+    node_gpus=partial(counted_gpus, resource=COUNT),
     model_labels=(MODEL,),
     read_index=read_index,
     write_index=write_index,

@@ -4,22 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from functools import partial
 
-from wattpack.kube.dialects.dialect import (
-    NO_GPU,
-    OWN_INDEX,
-    Asked,
-    Dialect,
-    GpuRequest,
-    beside_whole,
-    index_text,
-    label_memory_mib,
-    milli_of_memory,
-    node_count,
-    share_of_one,
-    whole_gpus_of,
-)
-from wattpack.kube.objects import Node, Unreadable
+from wattpack.kube.dialects.dialect import NO_GPU, Asked, Dialect, GpuRequest
+from wattpack.kube.dialects.gpu_index import index_text, read_own_or_listed, write_own_index
+from wattpack.kube.dialects.node_devices import counted_gpus, label_memory_mib, node_count
+from wattpack.kube.dialects.shares import beside_whole, milli_of_memory, share_of_one
+from wattpack.kube.objects import Node
 from wattpack.model.power import GPU_MILLI
 from wattpack.model.tasks import TaskClass
 
@@ -38,26 +29,19 @@ def request(asked: Asked) -> GpuRequest:
     return beside_whole(asked, share_of_one(milli_of_memory(gib * 1024, asked.gpu_memory_mib, MEMORY), 1, words), words)
 
 
-def node_gpus(node: Node) -> int:
-    count, plain = node_count(node, COUNT), whole_gpus_of(node)
-    if count is not None and plain and plain != count:
-        raise Unreadable(f"{COUNT} is {count} and nvidia.com/gpu is {plain}, expected the same number")
-    return plain if count is None else count
-
-
 def memory_mib(node: Node) -> int:
-    """What the device plugin shares out, in GiB of each GPU: less than the GPU has, but what a pod can ask for."""
+    """What the device plugin offers of each GPU, in GiB: less than the GPU has, but all that a pod can ask for."""
     count, gib = node_count(node, COUNT), node_count(node, MEMORY)
     return gib * 1024 // count if count and gib else label_memory_mib(node)
 
 
 def read_index(annotations: Mapping[str, str]) -> str:
-    return annotations.get(OWN_INDEX) or annotations.get(INDEX, "").replace(",", "-")
+    return read_own_or_listed(annotations, INDEX)
 
 
 def write_index(gpus: Sequence[int], task: TaskClass) -> dict[str, str]:
-    """A share also as the device plugin looks for it: the pod assumed first and not yet assigned is the next one."""
-    own = {OWN_INDEX: index_text(gpus)}
+    """A share also in the device plugin's annotations: it takes the pod that was assumed first and is not assigned."""
+    own = write_own_index(gpus, task)
     if task.gpu_milli == GPU_MILLI:
         return own
     return own | {INDEX: index_text(gpus), ASSIGNED: "false", ASSUME_TIME: str(time.time_ns())}
@@ -65,11 +49,9 @@ def write_index(gpus: Sequence[int], task: TaskClass) -> dict[str, str]:
 
 ALIYUN = Dialect(
     name="aliyun",
-    about="aliyun.com/gpu-mem, GiB of one GPU",
     resources=frozenset({MEMORY, COUNT}),
-    annotations=frozenset(),
     request=request,
-    node_gpus=node_gpus,
+    node_gpus=partial(counted_gpus, resource=COUNT),
     memory_mib=memory_mib,
     read_index=read_index,
     write_index=write_index,

@@ -1,30 +1,19 @@
 """KAI Scheduler (Run:ai): `gpu-fraction` or `gpu-memory` annotations; whole GPUs through `nvidia.com/gpu`.
 
-KAI holds every shared GPU with a reservation pod of its own that asks for a whole GPU. Those pods count without their
-GPU: it is counted by the pods that share it.
+KAI holds every shared GPU with a reservation pod of its own, which asks for a whole GPU. Those pods are counted without
+the GPU, because the pods that share it are counted on it.
 """
 
 from __future__ import annotations
 
-from wattpack.kube.dialects.dialect import (
-    NO_GPU,
-    Asked,
-    Dialect,
-    GpuRequest,
-    beside_whole,
-    label_memory_mib,
-    milli_of_memory,
-    read_own_index,
-    share_of_one,
-    whole_gpus_of,
-    write_own_index,
-)
+from wattpack.kube.dialects.dialect import NO_GPU, Asked, Dialect, GpuRequest
+from wattpack.kube.dialects.shares import beside_whole, milli_of_memory, share_of_one
 from wattpack.kube.objects import Unreadable
 
 FRACTION = "gpu-fraction"
 MEMORY = "gpu-memory"  # MiB
 DEVICES = "gpu-fraction-num-devices"
-RESERVATIONS = ("kai-resource-reservation", "runai-reservation")  # namespaces
+RESERVATIONS = ("kai-resource-reservation", "runai-reservation")  # namespaces of those pods
 
 
 def request(asked: Asked) -> GpuRequest:
@@ -48,12 +37,6 @@ def request(asked: Asked) -> GpuRequest:
 
 KAI = Dialect(
     name="kai",
-    about="gpu-fraction or gpu-memory annotations",
-    resources=frozenset(),
     annotations=frozenset({FRACTION, MEMORY, DEVICES}),
     request=request,
-    node_gpus=whole_gpus_of,
-    memory_mib=label_memory_mib,
-    read_index=read_own_index,
-    write_index=write_own_index,
 )

@@ -6,20 +6,10 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from wattpack.kube.dialects.dialect import (
-    NO_GPU,
-    OWN_INDEX,
-    Asked,
-    Dialect,
-    GpuRequest,
-    beside_whole,
-    index_text,
-    label_memory_mib,
-    milli_of_memory,
-    node_count,
-    share_of_one,
-    whole_gpus_of,
-)
+from wattpack.kube.dialects.dialect import NO_GPU, Asked, Dialect, GpuRequest
+from wattpack.kube.dialects.gpu_index import index_text, read_own_index, write_own_index
+from wattpack.kube.dialects.node_devices import WHOLE, node_count, whole_gpus_of
+from wattpack.kube.dialects.shares import beside_whole, milli_of_memory, share_of_one
 from wattpack.kube.objects import Node, Unreadable
 from wattpack.kube.quantity import memory_mib_up
 from wattpack.model.power import GPU_MILLI
@@ -34,7 +24,7 @@ ALLOCATED = "scheduling.koordinator.sh/device-allocated"
 
 
 def request(asked: Asked) -> GpuRequest:
-    """The larger of the shares of cores and of memory. Over 100 percent means several whole GPUs."""
+    """The larger of the shares of cores and of memory. More than 100 percent are several whole GPUs."""
     percents = [asked.count(name) for name in (GPU, CORE, RATIO)]
     memory_mib = memory_mib_up(asked.total_nano.get(MEMORY, 0))
     if percents[0] and (any(percents[1:]) or memory_mib):
@@ -62,7 +52,7 @@ def node_gpus(node: Node) -> int:
     if percent is None:
         return plain
     if percent % 100 or (plain and plain != percent // 100):
-        raise Unreadable(f"{percent} percent of GPUs and {plain} nvidia.com/gpu, expected 100 for each GPU")
+        raise Unreadable(f"{percent} percent of GPUs and {plain} {WHOLE}, expected 100 for each GPU")
     return percent // 100
 
 
@@ -80,7 +70,7 @@ _DEVICES = msgspec.json.Decoder(Devices)
 def read_index(annotations: Mapping[str, str]) -> str:
     text = annotations.get(ALLOCATED)
     if text is None:
-        return annotations.get(OWN_INDEX, "")
+        return read_own_index(annotations)
     try:
         return index_text([device.minor for device in _DEVICES.decode(text).gpu])
     except msgspec.MsgspecError:
@@ -90,17 +80,14 @@ def read_index(annotations: Mapping[str, str]) -> str:
 def write_index(gpus: Sequence[int], task: TaskClass) -> dict[str, str]:
     percent = str(-(-task.gpu_milli // 10))
     devices = [{"minor": gpu, "resources": {CORE: percent, RATIO: percent}} for gpu in gpus]
-    return {ALLOCATED: msgspec.json.encode({"gpu": devices}).decode(), OWN_INDEX: index_text(gpus)}
+    return {ALLOCATED: msgspec.json.encode({"gpu": devices}).decode()} | write_own_index(gpus, task)
 
 
 KOORDINATOR = Dialect(
     name="koordinator",
-    about="koordinator.sh/gpu-core and gpu-memory-ratio, percents of GPUs",
     resources=frozenset({GPU, CORE, RATIO, MEMORY, SHARED}),
-    annotations=frozenset(),
     request=request,
     node_gpus=node_gpus,
-    memory_mib=label_memory_mib,
     model_labels=("node.koordinator.sh/gpu-model",),
     read_index=read_index,
     write_index=write_index,

@@ -1,26 +1,17 @@
 """MIG devices (strategy mixed): `nvidia.com/mig-<n>g.<m>gb` is n of the 7 slices of a GPU.
 
-n/7 of 1000 is rounded down, 142 for one slice: rounded up, seven of them would be 1001 and one would not fit. Slices
-that need more than 7 in all never fit: 8/7 of 1000 less one for each of at most 8 devices is still more than 1000.
+n/7 of 1000 is rounded down, 142 for one slice: rounded up to 143, seven slices would be 1001 and the last would not
+fit. Devices of more than 7 slices in all never fit one GPU: 8/7 of 1000, less at most 1 for each of at most 8 devices,
+is still more than 1000.
 """
 
 from __future__ import annotations
 
 import re
 
-from wattpack.kube.dialects.dialect import (
-    NO_GPU,
-    Asked,
-    Dialect,
-    GpuRequest,
-    beside_whole,
-    label_memory_mib,
-    node_count,
-    read_own_index,
-    share_of_one,
-    whole_gpus_of,
-    write_own_index,
-)
+from wattpack.kube.dialects.dialect import NO_GPU, Asked, Dialect, GpuRequest
+from wattpack.kube.dialects.node_devices import WHOLE, node_count, whole_gpus_of
+from wattpack.kube.dialects.shares import beside_whole, share_of_one
 from wattpack.kube.objects import Node, Unreadable
 from wattpack.kube.quantity import whole
 from wattpack.model.power import GPU_MILLI
@@ -44,13 +35,13 @@ def request(asked: Asked) -> GpuRequest:
     devices = sum(whole(amount, name) for name, amount in wants)
     name = wants[0][0]
     if devices > 1:
-        # Two devices may be slices of one GPU or of two: the model has a word for neither.
+        # Two devices may be on one GPU or on two: the model has neither.
         raise Unreadable(f"{devices} MIG devices ({name}) in one pod, expected one")
     return beside_whole(asked, share_of_one(slices_of(name) * GPU_MILLI // SLICES, 1, name), name)
 
 
 def node_gpus(node: Node) -> int:
-    """GPUs without MIG, and as many as the MIG devices need at least, or what the label says if that is more."""
+    """GPUs without MIG and the fewest that hold the MIG devices; the number in the label if that is more."""
     cut = 0
     for resource in node.status.allocatable:
         if resource.startswith(PREFIX):
@@ -59,18 +50,12 @@ def node_gpus(node: Node) -> int:
         return whole_gpus_of(node)
     label = node.metadata.labels.get("nvidia.com/gpu.count", "")
     counted = int(label) if label.isascii() and label.isdigit() and len(label) < 5 else 0
-    return max(counted, (node_count(node, "nvidia.com/gpu") or 0) + -(-cut // SLICES))
+    return max(counted, (node_count(node, WHOLE) or 0) + -(-cut // SLICES))
 
 
 MIG = Dialect(
     name="mig",
-    about="MIG devices, nvidia.com/mig-<n>g.<m>gb",
-    resources=frozenset(),
-    annotations=frozenset(),
     request=request,
     node_gpus=node_gpus,
-    memory_mib=label_memory_mib,
-    read_index=read_own_index,
-    write_index=write_own_index,
     owns_prefix=PREFIX,
 )

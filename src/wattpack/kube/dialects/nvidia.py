@@ -2,23 +2,7 @@
 
 from __future__ import annotations
 
-from wattpack.kube.dialects.dialect import (
-    Dialect,
-    label_memory_mib,
-    read_own_index,
-    whole_gpus,
-    whole_gpus_of,
-    write_own_index,
-)
+from wattpack.kube.dialects.dialect import Dialect
+from wattpack.kube.dialects.shares import whole_gpus
 
-NVIDIA = Dialect(
-    name="nvidia",
-    about="whole GPUs through nvidia.com/gpu",
-    resources=frozenset(),
-    annotations=frozenset(),
-    request=whole_gpus,
-    node_gpus=whole_gpus_of,
-    memory_mib=label_memory_mib,
-    read_index=read_own_index,
-    write_index=write_own_index,
-)
+NVIDIA = Dialect(name="nvidia", request=whole_gpus)

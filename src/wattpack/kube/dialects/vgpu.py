@@ -1,7 +1,7 @@
-"""What HAMi and Volcano's vGPU have in common: vGPUs with memory and cores each, and nodes that register their GPUs.
+"""What HAMi and Volcano's vGPU have in common: vGPUs with memory and cores, and nodes that register their GPUs.
 
-A vGPU without an amount of memory has all of the GPU's, so it is a whole GPU. With memory and cores it is the larger of
-the two shares: both must be there.
+A vGPU without an amount of memory gets all memory of its GPU, so it is a whole GPU. With memory and cores it is the
+larger of the two shares.
 """
 
 from __future__ import annotations
@@ -11,7 +11,9 @@ from typing import NamedTuple
 
 import msgspec
 
-from wattpack.kube.dialects.dialect import NO_GPU, Asked, GpuRequest, milli_of_memory, share_of_one
+from wattpack.kube.dialects.dialect import NO_GPU, Asked, GpuRequest
+from wattpack.kube.dialects.node_devices import label_memory_mib
+from wattpack.kube.dialects.shares import milli_of_memory, share_of_one
 from wattpack.kube.objects import Node, Unreadable
 from wattpack.kube.quantity import whole
 from wattpack.model.power import GPU_MILLI
@@ -24,14 +26,14 @@ class Names(NamedTuple):
     cores: str  # percent of each vGPU
 
     def request(self, asked: Asked) -> GpuRequest:
-        """What the containers ask for together: shares of one GPU by one container only."""
+        """What all containers ask for. Only one container may ask for a share of a GPU."""
         wants = [self._container(asked, container) for container in asked.containers_nano]
         wants = [want for want in wants if want.num_gpu]
         if not wants:
             return NO_GPU
         if len(wants) > 1 and any(want.gpu_milli < GPU_MILLI for want in wants):
             raise Unreadable(f"{len(wants)} containers ask for {self.number}, expected shares in one container only")
-        # Whole GPUs: as Kubernetes counts them, init containers not added up.
+        # Whole GPUs are counted as by Kubernetes: init containers are not added up.
         return wants[0] if len(wants) == 1 else GpuRequest(asked.count(self.number), GPU_MILLI)
 
     def _container(self, asked: Asked, container_nano: Mapping[str, int]) -> GpuRequest:
@@ -49,13 +51,13 @@ class Names(NamedTuple):
         return share_of_one(milli, number, f"{number} {self.number} of {milli} milli")
 
 
-USE = "nvidia.com/use-gputype"  # texts, any of which the name of the model must contain
+USE = "nvidia.com/use-gputype"  # the name of the model must contain one of these texts
 DO_NOT_USE = "nvidia.com/nouse-gputype"
 MODEL_ANNOTATIONS = frozenset({USE, DO_NOT_USE})
 
 
 def with_models(asked: Asked, wanted: GpuRequest) -> GpuRequest:
-    """`wanted` with the models that the annotations leave."""
+    """`wanted` with the models that the annotations allow."""
     if wanted.num_gpu == 0 or not (asked.annotations.keys() & MODEL_ANNOTATIONS):
         return wanted
     use, refuse = _texts(asked, USE), _texts(asked, DO_NOT_USE)
@@ -79,13 +81,14 @@ class RegisteredGpu(msgspec.Struct, gc=False):
     health: bool = True
 
 
+MEMORY_AT = 2  # place of the memory in the older text
 _REGISTERED = msgspec.json.Decoder(list[RegisteredGpu])
 
 
-def registered_gpus(node: Node, annotation: str, memory_at: int) -> list[RegisteredGpu] | None:
+def registered_gpus(node: Node, annotation: str) -> list[RegisteredGpu] | None:
     """The healthy GPUs of the device plugin's annotation, a JSON list or the older `id,...:id,...:` text.
 
-    `memory_at` is the place of the memory in the older text. None: no such annotation.
+    None: the node has no such annotation.
     """
     text = node.metadata.annotations.get(annotation)
     if text is None:
@@ -95,7 +98,13 @@ def registered_gpus(node: Node, annotation: str, memory_at: int) -> list[Registe
             gpus = _REGISTERED.decode(text)
         else:
             parts = [part.split(",") for part in text.split(":") if part]
-            gpus = [RegisteredGpu(int(part[memory_at]), "false" not in part) for part in parts]
+            gpus = [RegisteredGpu(int(part[MEMORY_AT]), "false" not in part) for part in parts]
     except (msgspec.MsgspecError, ValueError, IndexError):
         raise Unreadable(f"annotation {annotation} cannot be read, expected the GPUs of the node") from None
     return [gpu for gpu in gpus if gpu.health]
+
+
+def registered_memory_mib(node: Node, annotation: str) -> int:
+    """MiB of the smallest registered GPU; without the annotation, what the node's label says."""
+    gpus = registered_gpus(node, annotation)
+    return min(gpu.devmem for gpu in gpus) if gpus else label_memory_mib(node)

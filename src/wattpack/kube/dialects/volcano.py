@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
-from wattpack.kube.dialects.dialect import (
-    OWN_INDEX,
-    Asked,
-    Dialect,
-    GpuRequest,
-    beside_whole,
-    index_text,
-    label_memory_mib,
-    node_count,
-    whole_gpus_of,
-)
-from wattpack.kube.dialects.vgpu import MODEL_ANNOTATIONS, Names, registered_gpus, with_models
+from wattpack.kube.dialects.dialect import Asked, Dialect, GpuRequest
+from wattpack.kube.dialects.gpu_index import read_own_or_listed, write_own_index
+from wattpack.kube.dialects.node_devices import WHOLE, node_count, whole_gpus_of
+from wattpack.kube.dialects.shares import beside_whole
+from wattpack.kube.dialects.vgpu import MODEL_ANNOTATIONS, Names, registered_gpus, registered_memory_mib, with_models
 from wattpack.kube.objects import Node, Unreadable
 from wattpack.model.tasks import TaskClass
 
@@ -31,37 +25,31 @@ def request(asked: Asked) -> GpuRequest:
 
 
 def node_gpus(node: Node) -> int:
-    gpus, plain = registered_gpus(node, REGISTER, memory_at=2), whole_gpus_of(node)
+    gpus, plain = registered_gpus(node, REGISTER), whole_gpus_of(node)
     if gpus is None:
         if node_count(node, NAMES.number):
             raise Unreadable(f"{NAMES.number} counts parts of GPUs and annotation {REGISTER} is missing")
         return plain
     if gpus and plain:
-        raise Unreadable(f"nvidia.com/gpu is {plain} beside {len(gpus)} GPUs in {REGISTER}, expected one of them")
+        raise Unreadable(f"{WHOLE} is {plain} beside {len(gpus)} GPUs in {REGISTER}, expected one of them")
     return len(gpus) or plain
 
 
-def memory_mib(node: Node) -> int:
-    gpus = registered_gpus(node, REGISTER, memory_at=2)
-    return min(gpu.devmem for gpu in gpus) if gpus else label_memory_mib(node)
-
-
 def read_index(annotations: Mapping[str, str]) -> str:
-    return annotations.get(OWN_INDEX) or annotations.get(INDEX, "").replace(",", "-")
+    return read_own_or_listed(annotations, INDEX)
 
 
 def write_index(gpus: Sequence[int], task: TaskClass) -> dict[str, str]:
-    return {INDEX: ",".join(str(gpu) for gpu in gpus), OWN_INDEX: index_text(gpus)}
+    return {INDEX: ",".join(map(str, gpus))} | write_own_index(gpus, task)
 
 
 VOLCANO = Dialect(
     name="volcano",
-    about="volcano.sh/vgpu-number with vgpu-memory, vgpu-memory-percentage, vgpu-cores",
     resources=frozenset(NAMES),
     annotations=MODEL_ANNOTATIONS,
     request=request,
     node_gpus=node_gpus,
-    memory_mib=memory_mib,
+    memory_mib=partial(registered_memory_mib, annotation=REGISTER),
     read_index=read_index,
     write_index=write_index,
 )

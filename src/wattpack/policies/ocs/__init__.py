@@ -1,1 +1,1 @@
-"""The policy `ocs`, our own best. `policy.py` has the formula, the other files its prices and what they rest on."""
+"""The policy `ocs`, our best one. `policy.py` has the formula; the other files have its prices and statistics."""

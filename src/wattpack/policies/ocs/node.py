@@ -1,84 +1,87 @@
-"""Of `ocs`: places of its terms, memory and notes, and what a node as it is is worth to tasks that are still to come.
+"""What a node's free capacity is worth to future tasks: free GPUs, stranded GPUs, slots, and watts it would spare them.
 
-Names in capitals are places in arrays: TERMS of a score, MEMORY of the policy, NODE_... in node.notes.
+    GV   = sum over GPUs of V(left)                      worth of what is free, in GPUs
+    S    = mean over q of max(0, GV - cpu_left / kappa_q)  free GPUs that lack vCPU
+    B_s  = s * min(free GPUs // s, cpu_left // c_s)      GPUs that tasks of s GPUs could use
+    E    = socket_w * (F0(idle) + merit * F1(idle, GPUs)) + wake_w * sum over GPUs in use of G(left)
+
+The tables V, kappa, c come from statistics.py, F0, F1, G and merit from ahead.py; layout.py says where they are.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from wattpack.jit import kernel
 from wattpack.model.nodes import MAX_GPUS
-from wattpack.policies.ocs.statistics import (
-    MAX_GROUPS,
-    MAX_SETS,
-    MAX_SIZES,
-    QUANTILES,
-    SIZE,
-    SIZE_GPUS,
-    SIZE_PER_CPU,
-    STRAND_SUMS,
-    STRANDS,
-    WORTH,
-)
-
-# Terms.
-POWER = 0  # dP + 0.1 * slack, watts
-AHEAD = 1  # 0.5 * dE, watts
-TIGHT = 2  # 0.06 * left, watts
-GPUS = 3  # dS + dV
-DRAIN = 4  # GV * max(1, dV)
-SLOTS = 5  # [MAX_SIZES] dB_s
-SCARCE = SLOTS + MAX_SIZES  # [MAX_GROUPS] dV on nodes of a group of models, 0 elsewhere
-STRANDED = SCARCE + MAX_GROUPS  # dS
-TERMS = STRANDED + 1
-TERM_NAMES = (
-    *("power", "ahead", "tight", "gpus", "drain"),
-    *(f"slots_{i + 1}" for i in range(MAX_SIZES)),
-    *(f"scarce_{i + 1}" for i in range(MAX_GROUPS)),
-    "stranded",
-)
-
-# Memory: sums over the nodes, exact, and the growth of the workload.
-FREE_WORTH = 0  # sum of GV
-FREE_SLOTS = 1  # [MAX_SIZES] sum of B_ns
-SET_WORTH = FREE_SLOTS + MAX_SIZES  # [MAX_SETS] sum of GV over the models of a set
-ARRIVED = SET_WORTH + MAX_SETS  # milli-GPU that came, fading
-RELEASED = ARRIVED + 1  # milli-GPU that left, fading
-MEMORY = RELEASED + 1
-
-# Notes of a node: what `score` needs of it as it is, before the task comes. Half the time of a score otherwise.
-NODE_WORTH = 0  # GV
-NODE_STRANDED = 1  # S
-NODE_AHEAD_W = 2  # of the sockets
-NODE_SLOTS = 3  # [MAX_SIZES] B_ns
+from wattpack.model.power import GPU_MILLI, VCPU_MILLI_PER_CORE
+from wattpack.model.records import Floats, NodeRecord
+from wattpack.policies.ocs.layout import FREE, LEVEL_MILLI, PARAM, QUANTILES, VCPU_STEP_MILLI, VCPU_STEPS
 
 
 @kernel
-def free_worth(node: Any, params: Any) -> float:
+def free_worth(node: NodeRecord, params: Floats) -> float:
     """GV: worth of what is free on the node, in GPUs."""
-    total = other = 0.0  # two sums that do not wait for each other; worths are multiples of GRAIN, so they are exact
+    # Two sums that do not wait for each other. Worths are multiples of GRAIN, so the sums are exact in any order.
+    total = other = 0.0
     for g in range(0, node.gpus - 1, 2):
-        total += params[WORTH + node.gpu_left[g]]
-        other += params[WORTH + node.gpu_left[g + 1]]
+        total += params[PARAM.worth + node.gpu_left[g]]
+        other += params[PARAM.worth + node.gpu_left[g + 1]]
     if node.gpus & 1:
-        total += params[WORTH + node.gpu_left[node.gpus - 1]]
+        total += params[PARAM.worth + node.gpu_left[node.gpus - 1]]
     return total + other
 
 
 @kernel
-def stranded(worth: float, cpu_left: int, params: Any) -> float:
-    """S: of `worth` free GPUs those that `cpu_left` milli-vCPU are too few for, mean over the kinds of tasks."""
-    short = 0  # kinds of tasks with too few vCPU; those that follow need less per GPU
-    while short < QUANTILES and cpu_left * params[STRANDS + short] < worth:
+def stranded(worth: float, cpu_left: int, params: Floats) -> float:
+    """S: how many of `worth` free GPUs lack vCPU when `cpu_left` milli-vCPU are left, mean over the quantiles."""
+    short = 0  # quantiles that lack vCPU; the later ones need less per GPU
+    while short < QUANTILES and cpu_left * params[PARAM.strands + short] < worth:
         short += 1
-    return (short * worth - cpu_left * params[STRAND_SUMS + short]) * (1 / QUANTILES)
+    return (short * worth - cpu_left * params[PARAM.strand_sums + short]) * (1 / QUANTILES)
 
 
 @kernel
-def slots(gpu_free: int, cpu_left: int, i: int, params: Any) -> float:
-    """B: GPUs of the node that tasks of the i-th multi-GPU size could use."""
-    # A whole number of tasks may come out of the product a little less than whole.
-    by_cpu = params[SIZE + i] * math.floor(cpu_left * params[SIZE_PER_CPU + i] + 1e-9)
-    return min(params[SIZE_GPUS + i * (MAX_GPUS + 1) + gpu_free], by_cpu)
+def slots(gpu_free: int, cpu_left: int, i: int, params: Floats) -> float:
+    """B_s: GPUs of the node that tasks of the i-th multi-GPU size could use."""
+    # The product may come out a little below a whole number of tasks.
+    by_cpu = params[PARAM.size + i] * math.floor(cpu_left * params[PARAM.size_per_cpu + i] + 1e-9)
+    return min(params[PARAM.size_gpus + i * (MAX_GPUS + 1) + gpu_free], by_cpu)
+
+
+@kernel
+def idle_milli(node: NodeRecord, cpu_left: int) -> int:
+    """Milli-vCPU free in powered sockets when the node has `cpu_left` milli-vCPU left."""
+    busy_cores = node.cores - cpu_left // VCPU_MILLI_PER_CORE
+    active = (busy_cores + node.socket_cores - 1) // node.socket_cores
+    return min(active * node.socket_cores * VCPU_MILLI_PER_CORE - (node.cpu_milli - cpu_left), cpu_left)
+
+
+@kernel
+def largest_part(node: NodeRecord, gpu: int, gpu_left: int) -> int:
+    """The most milli left on a GPU in use, if GPU `gpu` had `gpu_left`."""
+    most = 0
+    for g in range(node.gpus):
+        left = gpu_left if g == gpu else node.gpu_left[g]
+        if most < left < GPU_MILLI:
+            most = left
+    return most
+
+
+@kernel
+def sockets_ahead_w(node: NodeRecord, idle: int, gpu_free: int, gpu: int, gpu_left: int, params: Floats) -> float:
+    """The sockets' part of E: watts that the node's powered sockets are expected to spare the next task.
+
+    `idle`: milli-vCPU free in powered sockets; `gpu_left`: milli left on GPU `gpu`.
+    """
+    step = min(idle // VCPU_STEP_MILLI, VCPU_STEPS - 1)
+    level = FREE if gpu_free > 0 else largest_part(node, gpu, gpu_left) // LEVEL_MILLI
+    with_gpu = params[PARAM.merit + node.model] * params[PARAM.gpu_fits + level * VCPU_STEPS + step]
+    share = params[PARAM.no_gpu_fits + step] + with_gpu
+    return share * (node.socket_max_mw - node.socket_idle_mw) * 0.001
+
+
+@kernel
+def part_ahead_w(left: int, params: Floats) -> float:
+    """One GPU's part of E: watts that it is expected to spare the next sharing task; 0 for a free GPU, which sleeps."""
+    return 0.0 if left == GPU_MILLI else params[PARAM.wake_w] * params[PARAM.part_fits + left]

@@ -1,7 +1,7 @@
-"""What `ocs` knows of the target workload: worth of a part of a GPU, vCPU per GPU, multi-GPU sizes, sets of models.
+"""Statistics of the target workload for `ocs`: worth of a part of a GPU, vCPU per GPU, multi-GPU sizes, model sets.
 
-All of it is worked out once per target and set of GPU models, in plain Python and one small linear program, and handed
-to the kernels as one float64 array; the names in capitals are the places in it.
+They are computed once per target and set of GPU models, in plain Python and one small linear program, and handed to
+the kernels in one float64 array (`Params` in layout.py).
 """
 
 from __future__ import annotations
@@ -11,91 +11,76 @@ from functools import lru_cache
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from wattpack.model.nodes import MAX_GPUS, Datacenter
 from wattpack.model.power import GPU_MILLI
 from wattpack.model.target import Target, TargetClass
-from wattpack.model.tasks import MAX_MODELS, models_mask
+from wattpack.model.tasks import models_mask
+from wattpack.policies.ocs.layout import MAX_GROUPS, MAX_SETS, MAX_SIZES, PARAM, QUANTILES
 
-QUANTILES = 20
-MAX_SIZES = 4  # multi-GPU sizes with a price; of more, those that most GPUs are asked for by
-MAX_SETS = 60
-MAX_GROUPS = 8  # groups of models that are in the same sets and so have one price
 LEAST_KAPPA = 0.5  # vCPU per GPU
-
-# Places in the array.
-WORTH = 0  # [1001] V(r): GPUs that r free milli of one GPU are worth
-STRANDS = WORTH + GPU_MILLI + 1  # [QUANTILES] 1 / kappa_q, ascending: GPUs that one milli-vCPU keeps usable
-STRAND_SUMS = STRANDS + QUANTILES  # [QUANTILES + 1] sums of the first q of them
-CAPACITY = STRAND_SUMS + QUANTILES + 1  # GPUs of the datacenter
-SERVICE = CAPACITY + 1  # D, the knob
-SIZES = SERVICE + 1  # number of multi-GPU sizes
-SIZE = SIZES + 1  # [MAX_SIZES] s
-SIZE_PER_CPU = SIZE + MAX_SIZES  # [MAX_SIZES] 1 / c_s, per milli-vCPU
-SIZE_GPUS = SIZE_PER_CPU + MAX_SIZES  # [MAX_SIZES, MAX_GPUS + 1] GPUs that tasks of s can use of so many free ones
-SIZE_DEMAND = SIZE_GPUS + MAX_SIZES * (MAX_GPUS + 1)  # [MAX_SIZES] d_s
-SETS = SIZE_DEMAND + MAX_SIZES  # number of model sets
-SET_DEMAND = SETS + 1  # [MAX_SETS] d_A
-GROUPS = SET_DEMAND + MAX_SETS  # number of groups
-GROUP_OF = GROUPS + 1  # [MAX_MODELS] group of a model, -1: its price is always 0
-MODEL_IN = GROUP_OF + MAX_MODELS  # [MAX_MODELS, MAX_SETS] 1 where the model is in the set
-GROUP_IN = MODEL_IN + MAX_MODELS * MAX_SETS  # [MAX_GROUPS, MAX_SETS]
-LENGTH = GROUP_IN + MAX_GROUPS * MAX_SETS
-
-# V is rounded to this, so that running sums over the datacenter are exact and `release` undoes `place`.
+# V is rounded to multiples of this, so that running sums over the datacenter are exact and `release` undoes `place`.
 GRAIN = 2.0**-20
 
 
 def statistics(datacenter: Datacenter, target: Target, service: float) -> NDArray[np.float64]:
-    """The parameters of `ocs` as one array."""
+    """The parameters of `ocs` as one array, but for those of the look ahead (ahead.py), which are 0."""
     params = target_statistics(target, datacenter.models).copy()
-    params[CAPACITY] = datacenter.gpus.sum()
-    params[SERVICE] = service
+    params[PARAM.capacity] = datacenter.gpus.sum()
+    params[PARAM.service] = service
     return params
 
 
 @lru_cache(maxsize=64)  # all runs of a comparison on one trace share it
 def target_statistics(target: Target, models: tuple[str, ...]) -> NDArray[np.float64]:
-    """All but what belongs to the datacenter's size and to the knob."""
-    params = np.zeros(LENGTH)
+    """The parameters that depend neither on the datacenter's size nor on the knob."""
+    params = np.zeros(PARAM.end)
     classes = target.uncut or target.classes
     worth = gpu_worth(classes)
-    params[WORTH : WORTH + len(worth)] = worth
+    fill(params, PARAM.worth, worth)
     demand = demand_shares(classes, worth)
     strands = 1 / (1000 * vcpu_quantiles(classes, worth, demand)[::-1])
-    params[STRANDS : STRANDS + QUANTILES] = strands
-    params[STRAND_SUMS + 1 : STRAND_SUMS + QUANTILES + 1] = np.cumsum(strands)
+    fill(params, PARAM.strands, strands)
+    fill(params, PARAM.strand_sums + 1, np.cumsum(strands))
 
     sizes = multi_gpu_sizes(classes, demand)
-    params[SIZES] = len(sizes)
+    params[PARAM.size_count] = len(sizes)
     for i, (size, cpu_milli, share) in enumerate(sizes):
-        params[SIZE + i], params[SIZE_PER_CPU + i], params[SIZE_DEMAND + i] = size, 1 / cpu_milli, share
-        at = SIZE_GPUS + i * (MAX_GPUS + 1)
-        params[at : at + MAX_GPUS + 1] = np.arange(MAX_GPUS + 1) // size * size
-
-    sets = model_sets(classes, demand, models)
-    params[SETS] = len(sets)
-    params[SET_DEMAND : SET_DEMAND + len(sets)] = [share for _, share in sets]
-    members = np.array([[mask >> m & 1 for mask, _ in sets] for m in range(len(models))]).reshape(len(models), -1)
-    groups: list[tuple[int, ...]] = []
-    params[GROUP_OF : GROUP_OF + MAX_MODELS] = -1
-    for m, row in enumerate(members.tolist()):
-        params[MODEL_IN + m * MAX_SETS : MODEL_IN + m * MAX_SETS + len(sets)] = row
-        if any(row) and tuple(row) not in groups and len(groups) < MAX_GROUPS:
-            groups.append(tuple(row))
-            at = GROUP_IN + (len(groups) - 1) * MAX_SETS
-            params[at : at + len(sets)] = row
-        if tuple(row) in groups:
-            params[GROUP_OF + m] = groups.index(tuple(row))
-    params[GROUPS] = len(groups)
+        params[PARAM.size + i], params[PARAM.size_demand + i] = size, share
+        params[PARAM.size_per_cpu + i] = 1 / cpu_milli
+        fill(params, PARAM.size_gpus + i * (MAX_GPUS + 1), np.arange(MAX_GPUS + 1) // size * size)
+    fill_model_sets(params, model_sets(classes, demand, models), len(models))
     return params
 
 
-def gpu_worth(classes: Sequence[TargetClass]) -> NDArray[np.float64]:
-    """V(r) for r = 0..1000 milli: the best that sharing tasks make of r, a whole GPU being worth 1.
+def fill_model_sets(params: NDArray[np.float64], sets: Sequence[tuple[int, float]], models: int) -> None:
+    """Fill in the sets (models as bits, demand) and the groups of models that are in the same sets."""
+    params[PARAM.set_count] = len(sets)
+    fill(params, PARAM.set_demand, [share for _, share in sets])
+    params[PARAM.group_of : PARAM.model_in] = -1
+    groups: list[list[int]] = []
+    for model in range(models):
+        row = [mask >> model & 1 for mask, _ in sets]
+        fill(params, PARAM.model_in + model * MAX_SETS, row)
+        if any(row) and row not in groups and len(groups) < MAX_GROUPS:
+            fill(params, PARAM.group_in + len(groups) * MAX_SETS, row)
+            groups.append(row)
+        if row in groups:
+            params[PARAM.group_of + model] = groups.index(row)
+    params[PARAM.group_count] = len(groups)
 
-    The worth of a size is its dual in the cutting-stock LP: fewest GPUs that hold the sharing tasks of the target.
+
+def fill(params: NDArray[np.float64], at: int, values: ArrayLike) -> None:
+    """Write `values` into `params` from place `at` on."""
+    found = np.asarray(values, dtype=np.float64)
+    params[at : at + len(found)] = found
+
+
+def gpu_worth(classes: Sequence[TargetClass]) -> NDArray[np.float64]:
+    """V(r) for r = 0..1000 milli: the most that sharing tasks in r milli are worth; a whole GPU is worth 1.
+
+    The worth of a size is its dual in the cutting-stock LP: the fewest GPUs that hold the target's sharing tasks.
     """
     count: dict[int, float] = {}
     for task in classes:
@@ -121,7 +106,7 @@ def cutting_stock_duals(sizes: Sequence[int], counts: Sequence[float]) -> list[f
         duals = np.maximum(-solved.ineqlin.marginals, 0.0).tolist()
         best = best_fillings(sizes, duals)
         column = filling(sizes, duals, best)
-        # A column that is there already: what is above 1 is the solver's tolerance.
+        # If the column is known already, the excess over 1 is the solver's tolerance.
         if best[GPU_MILLI] <= 1 + 1e-9 or column in columns:
             return duals
         columns.append(column)
@@ -156,7 +141,7 @@ def filling(sizes: Sequence[int], values: Sequence[float], best: NDArray[np.floa
 
 
 def effective_gpus(task: TargetClass, worth: NDArray[np.float64]) -> float:
-    """GPUs that a task takes: of a sharing task the worth of its part."""
+    """GPUs that a task takes; for a sharing task, the worth of its part."""
     if task.num_gpu == 1 and task.gpu_milli < GPU_MILLI:
         return float(worth[task.gpu_milli])
     return float(task.num_gpu)
@@ -186,7 +171,7 @@ def vcpu_quantiles(
 
 
 def multi_gpu_sizes(classes: Sequence[TargetClass], demand: NDArray[np.float64]) -> list[tuple[int, float, float]]:
-    """(s, c_s, d_s) for each multi-GPU size, ascending: mean milli-vCPU of its classes, demand of s GPUs and more."""
+    """(s, c_s, d_s) for each multi-GPU size, ascending: size, mean milli-vCPU, demand for s or more GPUs."""
     counts: dict[int, float] = {}
     cpu: dict[int, float] = {}
     asked: dict[int, float] = {}
@@ -205,7 +190,7 @@ def multi_gpu_sizes(classes: Sequence[TargetClass], demand: NDArray[np.float64])
 def model_sets(
     classes: Sequence[TargetClass], demand: NDArray[np.float64], models: Sequence[str]
 ) -> list[tuple[int, float]]:
-    """(A as bits, d_A): the models that the classes' specs allow, and the unions of two of them, but not all models."""
+    """(A as bits, d_A): sets of models that classes name and unions of two such sets, except the set of all models."""
     everything = sum(1 << m for m, model in enumerate(models) if model != "")
     asked: dict[int, float] = {}
     for task, share in zip(classes, demand.tolist(), strict=True):

@@ -1,0 +1,183 @@
+"""`wattpack bound`: how far any placement could go, by load."""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, fields
+from pathlib import Path
+
+from wattpack.cli.options import profile_option
+from wattpack.cli.outputs import check_files, words_beside
+from wattpack.datasets import alibaba2023
+from wattpack.datasets.inflation import UP_TO
+from wattpack.datasets.sources import load_datacenter, load_trace
+from wattpack.errors import UserError
+from wattpack.experiments.bound.curves import baseline_in
+from wattpack.experiments.bound.rows import BoundRow, bound_row
+from wattpack.experiments.needs import need_gpus, need_tasks
+from wattpack.experiments.spec.axes import FIRST_SEED, MAX_SEED
+from wattpack.files import write_whole
+from wattpack.jit import say_if_compiling
+from wattpack.model.power import PAPER
+from wattpack.optimise.bound.lp import ConfigurationLp
+from wattpack.report.units import power_unit
+
+DEFAULT_LOADS = "0.2,0.5,0.8,0.9,0.95,1.0"
+
+
+def bound_command(
+    *,
+    datacenter: str = alibaba2023.NAME,
+    trace: list[str] | None = None,
+    loads: str = DEFAULT_LOADS,
+    seed: int | None = None,
+    expected: bool = False,
+    profile: str = PAPER.name,
+    against: Path | None = None,
+    offline: float | None = None,
+    out: Path | None = None,
+) -> None:
+    """The most GPU that any placement can serve, and the least power at that service, by load.
+
+    Parameters
+    ----------
+    datacenter
+        Built-in name or CSV file of nodes.
+    trace
+        Built-in name or CSV file of tasks; may be given again.
+    loads
+        GPU requested / GPU of the datacenter, separated by commas.
+    seed
+        Take the tasks that have arrived by then in the run with this seed. Without it: the trace's shares.
+    expected
+        Take the trace's shares, scaled to the load (the default).
+    profile
+        Power profile: paper, linear, concave, measured.
+    against
+        Results folder of `wattpack compare`: show the largest saving against FGD there, at the service of FGD.
+    offline
+        Seconds to search at each load, knowing all arrivals, for a placement near the bound (with seed 42 by default).
+    out
+        Write the table to this CSV file.
+    """
+    at = _loads(loads)
+    if expected and (seed is not None or offline is not None):
+        raise UserError("--expected with --seed or --offline, expected one of them: a search needs tasks, not shares")
+    if seed is not None and not 0 <= seed <= MAX_SEED:
+        raise UserError(f"--seed {seed}, expected 0 to {MAX_SEED}")
+    if offline is not None and not 0 < offline <= 86_400:
+        raise UserError(f"--offline {offline:g}, expected seconds: more than 0, at most 86400")
+    watts = profile_option(profile)
+    seed = FIRST_SEED if seed is None and offline is not None else seed
+    nodes = load_datacenter(datacenter)
+    traces = {name: load_trace(name) for name in dict.fromkeys(trace or ["default"])}
+    need_gpus(datacenter, nodes)
+    for name, tasks in traces.items():
+        need_tasks(name, tasks)
+    stored = None if against is None else against / "experiment.json"
+    check_files({"--out": out}, (datacenter, *traces, stored))
+    say_if_compiling()
+    baselines = {
+        name: baseline_in(against, nodes, tasks, watts, seed) if against is not None else None
+        for name, tasks in traces.items()
+    }
+    rows: list[BoundRow] = []
+    lines: list[str] = []
+
+    def tell(line: str) -> None:
+        lines.append(line)
+        if out is None:  # otherwise after it is written: a reader that goes away (`| head -1`) must not cost the file
+            print(line, flush=True)
+
+    for name, tasks in traces.items():
+        shares = "the trace's shares" if seed is None else f"the tasks that have arrived in the run with seed {seed}"
+        tell(f"{name}: {shares}")
+        lp = ConfigurationLp(nodes, tasks.classes, watts)
+        unit = power_unit([lp.idle_w])
+        for place, load in enumerate(at):
+            rows.append(bound_row(name, load, lp, nodes, tasks, seed, watts, baselines[name], offline))
+            tell(_line(rows[-1], place == 0, *unit))
+    tell(explanation(rows))
+    if out is not None:
+        write_rows(out, rows)
+        with words_beside(out):
+            print("\n".join(lines))
+
+
+def _loads(text: str) -> list[float]:
+    try:
+        found = [float(part) for part in text.split(",")]
+    except ValueError:
+        raise UserError(f"--loads {text!r}, expected numbers separated by commas, such as {DEFAULT_LOADS}") from None
+    if not all(0 <= load <= UP_TO for load in found):
+        raise UserError(f"--loads {text!r}, expected loads from 0 to {UP_TO:g}")
+    return found
+
+
+def _line(row: BoundRow, with_titles: bool, unit: str, unit_w: float) -> str:
+    """A line of the table, below the titles if it is the first."""
+    cells = [
+        ("load", f"{row.load:g}"),
+        ("GPU requested", f"{row.gpu_requested:.1f}"),
+        ("served at most", f"{row.gpu_served_most:.1f}"),
+        ("GRAR at most", f"{row.grar_most:.4f}"),
+        (f"least power {unit}", f"{row.power_least_w / unit_w:.4f}"),
+    ]
+    if row.saving_most is not None:
+        # FGD's runs may end before this load
+        text = "-" if math.isnan(row.saving_most) else f"{row.saving_most * 100:.1f} %"
+        cells.append(("saving at most", text))
+    if row.offline_gpu_served is not None and row.offline_power_w is not None and row.offline_bound_w is not None:
+        cells.append(("found: served", f"{row.offline_gpu_served:.1f}"))
+        cells.append((f"found: {unit}", f"{row.offline_power_w / unit_w:.4f}"))
+        cells.append(("above bound", f"{(row.offline_power_w / row.offline_bound_w - 1) * 100:.2f} %"))
+    line = "  ".join(text.rjust(max(5, len(title))) for title, text in cells)
+    titles = "  ".join(title.rjust(5) for title, _ in cells)
+    return f"{titles}\n{line}" if with_titles else line
+
+
+def explanation(rows: Sequence[BoundRow]) -> str:
+    """An explanation of the numbers for new readers."""
+    texts = [
+        "No placement of these tasks, not even one that knows them all beforehand, serves more GPU than `served at",
+        "most`, and none that serves as much (tasks without GPU included) draws less than `least power`, which is that",
+        "of the whole datacenter, idle parts included.",
+    ]
+    if any(row.grar_most < 1 - 1e-6 for row in rows):
+        texts += [
+            "Where GRAR at most is below 1, some work must be refused. A policy that refuses more than that may draw",
+            "less than `least power`: compare watts only where as much is served.",
+        ]
+    if any(row.saving_most is not None for row in rows):
+        texts += [
+            "`saving at most` is against FGD in the results folder, at the service that FGD reached there: what a",
+            "policy saves beyond it, it saves by refusing work. Few seeds differ from the trace's shares: --seed N",
+            "bounds one run.",
+        ]
+    if any(row.offline_power_w is not None for row in rows):
+        texts += [
+            "`found` is a placement that a search came to, checked by the engine: what is truly possible lies between",
+            "it and the bound. `above bound` compares its power with the least power at the service it reached.",
+        ]
+    return "\n" + "\n".join(texts)
+
+
+def write_rows(path: Path, rows: Sequence[BoundRow]) -> None:
+    """The table as CSV; cells of values that were not requested are empty."""
+
+    def write(temporary: Path) -> None:
+        with temporary.open("w", newline="", encoding="utf-8") as file:
+            writer = csv.DictWriter(file, [field.name for field in fields(BoundRow)], lineterminator="\n")
+            writer.writeheader()
+            for row in rows:
+                writer.writerow({name: _cell(value) for name, value in asdict(row).items()})
+
+    write_whole(path, write)
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, float):
+        return "" if math.isnan(value) else f"{value:.6f}"
+    return "" if value is None else str(value)

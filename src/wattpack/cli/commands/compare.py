@@ -1,0 +1,169 @@
+"""`wattpack compare`: the main job."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from wattpack.cli.outputs import EXPERIMENT, check_folder
+from wattpack.cli.plugins import load_plugins
+from wattpack.cli.progress import progress_bar
+from wattpack.cli.provenance import provenance_of, raise_if_failed
+from wattpack.cli.show_results import print_curves, print_paths, print_steady_states
+from wattpack.cli.streams import note
+from wattpack.comparison import Comparison, compare
+from wattpack.datasets import alibaba2023
+from wattpack.datasets.sources import load_datacenter, load_trace
+from wattpack.engine.windows.batch import new_batch
+from wattpack.errors import UserError
+from wattpack.experiments.bound.ahead import bounds_ahead
+from wattpack.experiments.bound.curves import bound_is_quick, with_bound
+from wattpack.experiments.lineup import DEFAULT_POLICIES
+from wattpack.experiments.needs import need_tasks
+from wattpack.experiments.options import Moving, new_moving, parse_loads
+from wattpack.experiments.spec.axes import DEFAULT_SEEDS
+from wattpack.experiments.summary import write_summary
+from wattpack.jit import say_if_compiling
+from wattpack.report.provenance import never_fit
+
+
+def compare_command(
+    *,
+    datacenter: str = alibaba2023.NAME,
+    trace: list[str] | None = None,
+    policy: list[str] | None = None,
+    seeds: int = DEFAULT_SEEDS,
+    steady: str | None = None,
+    defrag_every: int | None = None,
+    defrag_moves: int = 100,
+    defrag_pause_seconds: float = 0.0,
+    bound: Annotated[bool | None, Parameter(negative="--no-bound")] = None,
+    batch: int = 1,
+    batch_seconds: float | None = None,
+    batch_milp_seconds: float = 0.0,
+    out: Path = Path("wattpack-results"),
+    on: str = "local",
+    workers: int | None = None,
+    plugin: list[Path] | None = None,
+    no_check: bool = False,
+) -> None:
+    """Run policies on traces with several seeds; print and write savings against FGD and GRAR over load.
+
+    Finished runs are kept in the folder: the same command goes on from them.
+
+    Parameters
+    ----------
+    datacenter
+        Built-in name or CSV file of nodes.
+    trace
+        Built-in name (default, multigpu20 ... gpuspec33) or CSV file of tasks; may be given again.
+    policy
+        Policy expression, for example pwr:0.1+fgd:0.9; may be given again. FGD is always run: it is the baseline.
+    seeds
+        Runs of each policy, each with its own workload and node order.
+    steady
+        Offered loads like 0.5,0.8,0.9 (at most 1,000): compare also in a steady state, where tasks arrive and leave.
+    defrag_every
+        With --steady: arrivals after which tasks are moved, as `wattpack defrag` would; each policy also runs without.
+    defrag_moves
+        Moves each time, at most.
+    defrag_pause_seconds
+        Seconds that a moved task is paused, and leaves later; a task runs for an hour on average.
+    bound
+        The bound too: the least power that any policy could reach at the most service (5 to 11 s for a built-in trace).
+        Skipped for traces with many classes; --bound forces it, --no-bound skips it always.
+    batch
+        Run each policy also with windows: this number of tasks is held and placed together.
+    batch_seconds
+        With --steady: seconds that the first task of a window waits at most.
+    batch_milp_seconds
+        Seconds that a small MILP may take to place each window; its placement is used where it is better. 60 is plenty.
+    out
+        Folder for summary.csv, report.html, figures and the finished runs.
+    on
+        Where runs run: local, dask[=ADDRESS], ray[=ADDRESS].
+    workers
+        Runs at once; default: all cores.
+    plugin
+        Python file that registers policies of your own; may be given again.
+    no_check
+        Run plugins without checking their policies first (about a second each).
+    """
+    plugins = load_plugins(plugin or [], not no_check)
+    loads = parse_loads(steady) if steady is not None else ()
+    moving = parse_moving(defrag_every, defrag_moves, defrag_pause_seconds, bool(loads))
+    new_batch(batch, batch_seconds, batch_milp_seconds)
+    if batch_seconds is not None and not loads:
+        raise UserError("--batch-seconds holds tasks that come in time, expected --steady LOADS too")
+    traces = {name: load_trace(name) for name in trace or ["default"]}
+    for name, tasks in traces.items():
+        need_tasks(name, tasks)
+    check_folder(out, EXPERIMENT, (datacenter, *(trace or []), *(plugin or [])))
+    say_if_compiling()
+    with_bounds = {
+        name: tasks for name, tasks in traces.items() if bound is not False and (bound or bound_is_quick(tasks))
+    }
+    with bounds_ahead(load_datacenter(datacenter), with_bounds, out), progress_bar("comparing") as report:
+        comparison = compare(
+            datacenter,
+            trace or ["default"],
+            policy or DEFAULT_POLICIES,
+            seeds,
+            out,
+            report,
+            workers,
+            on,
+            plugins,
+            batch,
+            batch_milp_seconds,
+            steady=loads,
+            batch_seconds=batch_seconds,
+            moving=moving,
+        )
+    if bound is not False:
+        comparison = bounded(comparison, datacenter, out, bound is True)
+    gpus = float(load_datacenter(datacenter).gpus.sum())
+    figures = write_pictures(comparison, out, gpus) if comparison.results else []
+    # All is written: a reader of standard output that goes away (`| head -1`) costs nothing.
+    if comparison.results:
+        print_curves(comparison.results, gpus)
+        print_paths(summary=out / "summary.csv", report=out / "report.html", figure=figures)
+    print_steady_states(comparison.steady, out)
+    for name, texts in comparison.unplaceable.items():
+        note(f"{name}: {never_fit(texts)}")
+    raise_if_failed(comparison.outcome)
+
+
+def parse_moving(every: int | None, moves: int, pause_s: float, with_steady: bool) -> Moving | None:
+    if every is None:
+        if pause_s != 0:
+            raise UserError(f"--defrag-pause-seconds {pause_s:g} without moves, expected --defrag-every ARRIVALS too")
+        return None
+    if not with_steady:
+        raise UserError("--defrag-every moves tasks in a steady state, expected --steady LOADS too")
+    return new_moving(every, moves, pause_s)
+
+
+def bounded(comparison: Comparison, datacenter: str, out: Path, insists: bool) -> Comparison:
+    """The comparison with the bound of each trace that takes seconds, or of all traces if the user insists."""
+    inputs = comparison.inputs
+    traces = {name: trace for name, trace in inputs.traces.items() if insists or bound_is_quick(trace)}
+    results = with_bound(comparison.results, inputs.datacenters[datacenter], traces, folder=out)
+    for name in inputs.traces.keys() - traces.keys():
+        note(f"{name}: the bound is skipped, it would take minutes (--bound forces it)")
+    write_summary(out / "summary.csv", results)
+    return replace(comparison, results=results)
+
+
+def write_pictures(comparison: Comparison, out: Path, gpus: float) -> list[Path]:
+    """`report.html` and the figures of each trace; the paths of the figures."""
+    from wattpack.report.pictures import write_compare_figures, write_page, write_steady_figures
+
+    results, steady = comparison.results, comparison.steady
+    figures = [*write_compare_figures(out, results), *write_steady_figures(out, steady)]
+    provenance = provenance_of("wattpack compare", comparison.outcome, results, comparison.on)
+    write_page(out, results, provenance, steady, gpus)
+    return figures

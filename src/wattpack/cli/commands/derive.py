@@ -1,0 +1,98 @@
+"""`wattpack derive`: a variant of a trace, as a task file, with the distribution it has."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from wattpack.cli.csv_output import write_csv
+from wattpack.cli.options import check_seed
+from wattpack.cli.outputs import check_files, words_beside
+from wattpack.datasets import alibaba2023
+from wattpack.datasets.derive import Profile, constrained_gpu, multi_gpu, profile, sharing_gpu
+from wattpack.datasets.inflation import seeded
+from wattpack.datasets.sources import load_datacenter, load_trace
+from wattpack.errors import UserError
+from wattpack.model.tasks import Workload
+
+COLUMNS = ("name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli", "gpu_spec", "cpu_spec")
+
+
+def derive_command(
+    trace: str,
+    *,
+    multi: float | None = None,
+    sharing: float | None = None,
+    constrained: float | None = None,
+    out: Path | None = None,
+    against: str | None = None,
+    datacenter: str = alibaba2023.NAME,
+    seed: int = 0,
+) -> None:
+    """Make a variant of a trace: more multi-GPU, sharing-GPU or constrained-GPU tasks; the options may be combined.
+
+    Parameters
+    ----------
+    trace
+        Built-in name or CSV file of tasks.
+    multi
+        Percent of the GPU demand that tasks of two or more GPUs shall ask for.
+    sharing
+        Percent of the GPU demand that tasks with a share of a GPU shall ask for.
+    constrained
+        Percent of the GPU tasks that shall name GPU models.
+    out
+        Write the tasks here, as a CSV file that every command takes as a trace.
+    against
+        Trace to show beside the variant, for example the published multigpu20.
+    datacenter
+        Whose GPU models constrained tasks may name: built-in name or CSV file of nodes.
+    seed
+        Of the draws.
+    """
+    check_seed(seed)
+    rng = seeded(seed).workload
+    start = load_trace(trace)
+    if len(start) == 0:
+        raise UserError(f"{trace}: no tasks, expected at least one to make a variant of")
+    variant = start
+    if sharing is not None:
+        variant = sharing_gpu(variant, sharing, rng)
+    if multi is not None:
+        variant = multi_gpu(variant, multi, rng)
+    if constrained is not None:
+        variant = constrained_gpu(variant, constrained, load_datacenter(datacenter), rng)
+    shown = {trace: start, "variant": variant}
+    if against is not None:
+        shown[f"{against} "] = load_trace(against)
+    check_files({"--out": out}, (trace, against, datacenter))
+    if out is not None:
+        rows = ((variant.task_name(i), *variant.classes[k]) for i, k in enumerate(variant.sequence.tolist()))
+        write_csv(out, COLUMNS, rows)
+    with words_beside(out):
+        print_profiles(shown)
+        if out is not None:
+            print(f"{len(variant)} tasks written to {out}")
+
+
+def print_profiles(shown: dict[str, Workload]) -> None:
+    """The traces side by side: tasks by GPU request, GPU demand by the same, constrained share."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    profiles: dict[str, Profile] = {name: profile(trace) for name, trace in shown.items()}
+    requests = list(dict.fromkeys(key for found in profiles.values() for key in found["population_share"]))
+    table = Table(show_edge=False)
+    table.add_column("GPU request", no_wrap=True)
+    for name in shown:
+        table.add_column(Text(f"{Path(name.strip()).name}\ntasks %"), justify="right", no_wrap=True)
+        table.add_column("\nGPU %", justify="right", no_wrap=True)
+    for request in requests:
+        cells = []
+        for found in profiles.values():
+            cells += [f"{100 * found[share].get(request, 0):.1f}" for share in ("population_share", "gpu_demand_share")]
+        table.add_row(request, *cells)
+    constrained = [(f"{100 * found['constrained_share']:.1f}", "") for found in profiles.values()]
+    table.add_row("constrained", *(cell for pair in constrained for cell in pair))
+    table.add_row("tasks in all", *(cell for trace in shown.values() for cell in (str(len(trace)), "")))
+    Console().print(table)

@@ -1,0 +1,187 @@
+"""`wattpack explain`: one decision, node by node."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from urllib.parse import quote
+
+from rich.table import Table
+from rich.text import Text
+
+from wattpack.cli.consoles import wide_console
+from wattpack.cli.options import check_seed
+from wattpack.cli.plugins import faults_of, load_plugins
+from wattpack.datasets.csv_files import read_datacenter, read_workload
+from wattpack.datasets.inflation import seeded
+from wattpack.datasets.sources import load_trace
+from wattpack.engine.core.engine import Engine
+from wattpack.engine.core.explain import Explanation, explain
+from wattpack.engine.runs.arrivals import draw_luck, run_arrivals
+from wattpack.engine.runs.record import gpu_index_text
+from wattpack.errors import UserError
+from wattpack.jit import say_if_compiling
+from wattpack.model.fit import VERDICT_WORDS
+from wattpack.model.target import Target
+from wattpack.model.tasks import TaskClass, Workload
+from wattpack.policies.expression import parse
+
+
+def explain_command(
+    nodes: Path | None = None,
+    tasks: Path | None = None,
+    *,
+    policy: str | None = None,
+    task: str | None = None,
+    live: str | None = None,
+    server: str | None = None,
+    target: str | None = None,
+    top: int = 20,
+    seed: int = 0,
+    plugin: list[Path] | None = None,
+    no_check: bool = False,
+) -> None:
+    """Place the tasks that come before TASK, then show how the policy sees every node for it.
+
+    Parameters
+    ----------
+    nodes
+        CSV file of nodes.
+    tasks
+        CSV file of tasks.
+    policy
+        Policy expression, for example pwr:0.1+fgd:0.9.
+    task
+        Name of the task; or its place in the file, `#3` for the third, where several have the same name.
+    live
+        NAMESPACE/POD: ask a running `wattpack serve` instead of files.
+    server
+        Address of that service; default http://127.0.0.1:8888.
+    target
+        Trace (file or built-in name) that the target workload is taken from; default: the tasks file itself.
+    top
+        Nodes to show, best first, and as many that do not fit; 0 shows all.
+    seed
+        For policy random only.
+    plugin
+        Python file that registers policies of your own; may be given again.
+    no_check
+        Run plugins without checking their policies first (about a second each).
+    """
+    if live is not None:
+        explain_live(live, server)
+        return
+    if nodes is None or tasks is None or policy is None or task is None:
+        raise UserError("explain: expected --nodes, --tasks, --policy and --task, or --live NAMESPACE/POD")
+    load_plugins(plugin or [], not no_check)
+    mix = parse(policy)
+    if top < 0:
+        raise UserError(f"--top {top}, expected 0 (all) or more")
+    check_seed(seed)
+    datacenter = read_datacenter(nodes)
+    workload = read_workload(tasks)
+    trace = workload if target is None else load_trace(target)
+    index = task_index(workload, task, tasks)
+    say_if_compiling()
+    luck = draw_luck(workload, seeded(seed).policy)
+    before = Workload(workload.classes, workload.sequence[:index], workload.task_names, workload.name)
+    k = int(workload.sequence[index])
+    with faults_of(plugin or []):
+        engine = Engine(datacenter, workload.classes, mix, Target.of(trace))
+        run_arrivals(engine, before, luck[:index])
+        explanation = explain(engine, k, luck[index])
+    print_explanation(explanation, workload.classes[k], workload.task_name(index), index, top)
+
+
+def explain_live(pod: str, server: str | None) -> None:
+    """A decision of a running service."""
+    from wattpack.cli.ask_service import SERVER, ask, print_decision
+
+    namespace, _, name = pod.partition("/")
+    if not namespace or not name or "/" in name:
+        raise UserError(f"--live {pod!r}, expected NAMESPACE/POD")
+    path = "/".join(quote(part, errors="surrogateescape") for part in (namespace, name))  # bytes as they were typed
+    print_decision(ask(server or SERVER, f"/explain/{path}"))
+
+
+def task_index(workload: Workload, name: str, file: Path) -> int:
+    names = workload.task_names or ()
+    if name not in names:
+        if (match := re.fullmatch(r"#([0-9]+)", name)) and 1 <= int(match[1]) <= len(names):
+            return int(match[1]) - 1
+        raise UserError(f"--task {name!r}: {file} has no task of this name ({len(names)} tasks)")
+    same = [place for place, other in enumerate(names, 1) if other == name]
+    if len(same) > 1:
+        places = ", ".join(f"#{place}" for place in same[:5]) + (", ..." if len(same) > 5 else "")
+        raise UserError(f"--task {name!r}: {file} has {len(same)} tasks of this name, expected a place: {places}")
+    return same[0] - 1
+
+
+def print_explanation(explanation: Explanation, task: TaskClass, name: str, index: int, top: int) -> None:
+    console = wide_console(200)
+    console.print(Text(f"task {name} ({task.text}), after {index} earlier tasks, policy {explanation.mix.expression}"))
+    fitting = [int(n) for n in explanation.order if explanation.verdict[n] == 0]
+    refused = [int(n) for n in explanation.order if explanation.verdict[n] != 0]
+    shown, hidden = (fitting, refused) if top == 0 else (fitting[:top], refused[:top])
+    if fitting:
+        console.print(score_table(explanation, shown))
+        console.print(Text(f"{len(fitting)} nodes fit, {len(shown)} shown"))
+        for c, component in enumerate(explanation.mix.components):
+            if component.policy.terms > 1:
+                console.print(Text(f"\nterms of {component.policy.name}, each times its price: they add up to raw"))
+                console.print(term_table(explanation, c, shown))
+    if refused:
+        console.print(refusal_table(explanation, hidden))
+        counts = {reason: int((explanation.verdict == code).sum()) for code, reason in enumerate(VERDICT_WORDS) if code}
+        reasons = "; ".join(f"{reason}: {count}" for reason, count in counts.items() if count)
+        console.print(Text(f"{len(refused)} nodes do not fit, {len(hidden)} shown ({reasons})"))
+    if explanation.node < 0:
+        console.print(Text("decision: the task fits nowhere and fails"))
+    else:
+        gpus = gpu_index_text(explanation.gpus)
+        chosen = explanation.datacenter.names[explanation.node]
+        why = "the only node that fits, taken unscored" if len(fitting) == 1 else "largest total, first in node order"
+        console.print(Text(f"decision: node {chosen}{f', GPU {gpus}' if gpus else ''} ({why})"))
+
+
+def score_table(explanation: Explanation, nodes: list[int]) -> Table:
+    """Raw, normalised and weighted score of every component, and the total, best node first."""
+    table = Table(show_edge=False)
+    table.add_column("node")
+    for component in explanation.mix.components:
+        policy = component.policy.name
+        for what in ("raw", "normalised", f"x {component.weight}"):
+            table.add_column(f"{policy}\n{what}", justify="right")
+    table.add_column("total", justify="right")
+    for n in nodes:
+        cells = []
+        for c in range(len(explanation.mix.components)):
+            scores = (explanation.raw[c, n], explanation.normalised[c, n], explanation.weighted[c, n])
+            cells += [f"{value:g}" for value in scores]
+        name = explanation.datacenter.names[n]
+        table.add_row(Text(f"{name} <-" if n == explanation.node else name), *cells, f"{explanation.total[n]:g}")
+    return table
+
+
+def term_table(explanation: Explanation, c: int, nodes: list[int]) -> Table:
+    """Term times price of component `c`; terms that are 0 on all nodes shown are left out."""
+    at = sum(component.policy.terms for component in explanation.mix.components[:c])
+    names = explanation.mix.components[c].policy.term_names
+    shown = [t for t in range(len(names)) if (explanation.priced[at + t, nodes] != 0).any()]
+    table = Table(show_edge=False)
+    for name in ("node", *(names[t] for t in shown), "sum"):
+        table.add_column(name, justify="left" if name == "node" else "right")
+    for n in nodes:
+        cells = [f"{explanation.priced[at + t, n] + 0.0:.2f}" for t in shown]  # -0.0 + 0.0 is 0.0
+        name = explanation.datacenter.names[n]
+        table.add_row(Text(f"{name} <-" if n == explanation.node else name), *cells, f"{explanation.raw[c, n]:.2f}")
+    return table
+
+
+def refusal_table(explanation: Explanation, nodes: list[int]) -> Table:
+    table = Table(show_edge=False)
+    table.add_column("node")
+    table.add_column("does not fit: first reason")
+    for n in nodes:
+        table.add_row(Text(explanation.datacenter.names[n]), VERDICT_WORDS[int(explanation.verdict[n])])
+    return table

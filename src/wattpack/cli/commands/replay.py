@@ -1,0 +1,171 @@
+"""`wattpack replay`: one run in file order, every decision."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from wattpack.cli.csv_output import write_csv
+from wattpack.cli.not_understood import refuse_not_understood
+from wattpack.cli.options import check_seed, profile_option
+from wattpack.cli.outputs import check_files, words_beside
+from wattpack.cli.plugins import faults_of, load_plugins
+from wattpack.cli.side_by_side import print_saving
+from wattpack.cli.streams import note
+from wattpack.datasets.csv_files import read_arrival_s, read_datacenter, read_workload
+from wattpack.datasets.inflation import seeded
+from wattpack.datasets.placements import COLUMNS as DECISIONS
+from wattpack.datasets.placements import read_placements
+from wattpack.datasets.sources import load_trace
+from wattpack.engine.runs.arrivals import simulate
+from wattpack.engine.runs.learning import LEARNT, simulate_learning
+from wattpack.engine.runs.record import Run
+from wattpack.engine.windows.batch import new_batch, simulate_windows
+from wattpack.errors import UserError
+from wattpack.experiments.compare import unplaceable_classes
+from wattpack.experiments.placed import measure_placements, measure_run
+from wattpack.jit import say_if_compiling
+from wattpack.model.power import PAPER
+from wattpack.model.target import Target
+from wattpack.policies.expression import parse
+from wattpack.report.provenance import never_fit
+
+SERIES = (
+    "task",
+    "arrived_gpu_milli",
+    "allocated_gpu_milli",
+    "failed",
+    "power_w",
+    "cpu_power_w",
+    "gpu_power_w",
+    "fragmentation_milli",
+)
+
+
+def replay_command(
+    *,
+    nodes: Path,
+    tasks: Path,
+    policy: str,
+    target: str | None = None,
+    decisions: Path | None = None,
+    series: Path | None = None,
+    placements: Path | None = None,
+    profile: str = PAPER.name,
+    seed: int = 0,
+    batch: int = 1,
+    batch_seconds: float | None = None,
+    batch_milp_seconds: float = 0.0,
+    plugin: list[Path] | None = None,
+    no_check: bool = False,
+) -> None:
+    """Place the tasks of a file in order on the nodes of a file, ties to the first node, and write every decision.
+
+    Parameters
+    ----------
+    nodes
+        CSV file: sn,cpu_milli,memory_mib,gpu,model. Its order is the node order.
+    tasks
+        CSV file: name,cpu_milli,memory_mib,num_gpu,gpu_milli[,gpu_spec]. Its order is the order of arrival.
+    policy
+        Policy expression, for example pwr:0.1+fgd:0.9.
+    target
+        Trace (file or built-in name) that the target workload is taken from; default: the tasks file itself; `learnt`:
+        from the tasks seen so far, as a cluster that nobody knows yet.
+    decisions
+        Write task,node,gpu_index here, one row a task; `-` is standard output.
+    series
+        Write power, allocation and fragmentation after every task here.
+    placements
+        CSV file of where the tasks are now, task,node,gpu_index as `wattpack import` and --decisions write it: say what
+        the policy would have saved against it.
+    profile
+        Power profile: paper, linear, concave, measured.
+    seed
+        For policy random only.
+    batch
+        Number of tasks that are held and placed together. Decisions stay in the order of the tasks file, the series is
+        in the order of placing.
+    batch_seconds
+        Seconds after which a window closes at the latest: the tasks file must have a column creation_time
+        (seconds, ascending). Nothing leaves.
+    batch_milp_seconds
+        Seconds that a small MILP may take to place each window; its placement is used where it is better. 60 is plenty.
+    plugin
+        Python file that registers policies of your own; may be given again.
+    no_check
+        Run plugins without checking their policies first (about a second each).
+    """
+    load_plugins(plugin or [], not no_check)
+    mix = parse(policy)
+    check_seed(seed)
+    watts = profile_option(profile)
+    window = new_batch(batch, batch_seconds, batch_milp_seconds)
+    if window.tasks > 1 and target == LEARNT:
+        raise UserError(f"--target {LEARNT} with --batch {batch}, expected one of them")
+    if placements is not None:
+        refuse_not_understood(placements, nodes, tasks)
+    datacenter = read_datacenter(nodes, watts)
+    workload = read_workload(tasks)
+    arrival_s = None if batch_seconds is None else read_arrival_s(tasks)
+    aim = Target.of(workload if target in (None, LEARNT) else load_trace(str(target)))
+    placed = None if placements is None else read_placements(placements, datacenter, workload)
+    inputs = (nodes, tasks, target, placements, *(plugin or []))
+    check_files({"--decisions": decisions, "--series": series}, inputs)
+    say_if_compiling()
+    now = None if placed is None else measure_placements(placed, datacenter, workload, aim, watts)
+    with faults_of(plugin or []):
+        if target == LEARNT:
+            run = simulate_learning(datacenter, workload, mix, seeded(seed).policy, watts)
+        elif window.tasks > 1:
+            run = simulate_windows(datacenter, workload, mix, aim, seeded(seed).policy, watts, window, arrival_s)
+        else:
+            run = simulate(datacenter, workload, mix, aim, seeded(seed).policy, watts)
+    if decisions is not None:
+        write_csv(decisions, DECISIONS, decision_rows(run))
+    if series is not None:
+        write_csv(series, SERIES, series_rows(run))
+    if kinds := unplaceable_classes(datacenter, workload):
+        note(never_fit(kinds))
+    with words_beside(decisions, series):
+        print_outcome(run, f"{mix.expression} {window.label}".rstrip())
+        if now is not None:
+            print_saving(now, measure_run(run), mix.expression)
+
+
+def decision_rows(run: Run) -> Iterable[Sequence[object]]:
+    for i in range(len(run)):
+        yield run.workload.task_name(i), run.node_name(i), run.gpu_index(i)
+
+
+def series_rows(run: Run) -> Iterable[Sequence[object]]:
+    columns = (
+        run.requested_milli.tolist(),
+        run.allocated_milli.tolist(),
+        run.failed.tolist(),
+        run.power_w.tolist(),
+        run.cpu_power_w.tolist(),
+        run.gpu_power_w.tolist(),
+    )
+    fragmentation = run.fragmentation_milli.tolist()
+    for i, values in enumerate(zip(*columns, strict=True)):
+        task = i if run.order is None else int(run.order[i])
+        yield run.workload.task_name(task), *values, f"{fragmentation[i]:.6f}"
+
+
+def print_outcome(run: Run, expression: str) -> None:
+    """The few numbers a person wants to see at once."""
+    tasks = len(run)
+    if tasks == 0:
+        print(f"{expression}: 0 tasks")
+        return
+    failed = int(run.failed[-1])
+    print(f"{expression}: {tasks} tasks, {tasks - failed} placed, {failed} failed")
+    for reason, count in run.failures_by_reason().items():
+        print(f"  failed for want of {reason}: {count}")
+    print(f"  GRAR {run.grar[-1]:.4f}, GPU requested {run.load[-1]:.3f} of the datacenter's")
+    watts = f"CPU {run.cpu_power_w[-1] / 1000:.1f}, GPU {run.gpu_power_w[-1] / 1000:.1f}"
+    print(f"  power {run.power_w[-1] / 1000:.1f} kW ({watts})")
+    print(f"  fragmentation {run.fragmentation_milli[-1] / 1000:.1f} GPUs")
+    if run.wait_s is not None:
+        print(f"  held for {run.wait_s.mean():.1f} s in the mean, {run.wait_s.max():.1f} s at most")

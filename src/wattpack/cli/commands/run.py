@@ -1,0 +1,89 @@
+"""`wattpack run`: the runs of an experiment file."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from wattpack.cli.outputs import EXPERIMENT, check_folder
+from wattpack.cli.plugins import load_plugins
+from wattpack.cli.progress import progress_bar
+from wattpack.cli.provenance import provenance_of, raise_if_failed
+from wattpack.cli.show_results import print_curves, print_paths, print_steady_states
+from wattpack.experiments.curves import Results
+from wattpack.experiments.lineup import BASELINE
+from wattpack.experiments.runner import Outcome, run_experiment, summarise
+from wattpack.experiments.spec import load_experiment
+from wattpack.experiments.steady_table import SteadyRow, steady_rows
+from wattpack.jit import say_if_compiling
+from wattpack.report.provenance import outcome_text
+
+SHOWN_UP_TO = 5000  # runs; a larger sweep is for DuckDB: a table and a page of it would not be read
+
+
+def run_command(
+    experiment: Path,
+    *,
+    out: Path = Path("wattpack-results"),
+    on: str = "local",
+    workers: int | None = None,
+    plugin: list[Path] | None = None,
+    no_check: bool = False,
+) -> None:
+    """Run every scenario of an experiment file; write summary.csv, report.html, experiment.json and one file a run.
+
+    Finished runs are kept in the folder: the same command goes on from them.
+
+    Parameters
+    ----------
+    experiment
+        TOML or JSON file whose lists are axes: policy, trace, datacenter, seeds, profile, up_to, batch; with steady
+        (offered loads) also a steady state, with batch_seconds, defrag_every and others.
+    out
+        Folder for the results.
+    on
+        Where runs run: local, dask (a cluster on this machine), dask=ADDRESS, ray, ray=ADDRESS.
+    workers
+        Runs at once; default: all cores. A cluster that is there has its own number.
+    plugin
+        Python file that registers policies of your own; may be given again. Workers import it too.
+    no_check
+        Run plugins without checking their policies first (about a second each).
+    """
+    plugins = load_plugins(plugin or [], not no_check)
+    loaded = load_experiment(experiment)
+    check_folder(out, EXPERIMENT, (experiment, *(plugin or [])))
+    say_if_compiling()
+    with progress_bar(loaded.name) as report:
+        folder, scenarios, outcome = run_experiment(loaded, out, report, on, workers, plugins)
+    summary = summarise(folder, scenarios)
+    rows = steady_rows(folder.read_steady(scenarios))
+    print(outcome_text(outcome), file=sys.stderr)
+    shown = against_baseline(folder.read(scenarios)) if len(scenarios) <= SHOWN_UP_TO else {}
+    page, figures = write_pictures(shown, rows, outcome, out, on)
+    # All is written: a reader of standard output that goes away (`| head -1`) costs nothing.
+    if page is not None:
+        print_curves(shown)
+        print_paths(report=page)
+    print_paths(summary=summary, figure=figures)
+    print_steady_states(rows, out)
+    raise_if_failed(outcome)
+
+
+def against_baseline(results: Results) -> Results:
+    """The results of traces on which the baseline was run: savings are against it."""
+    against = {trace for trace, policy in results if policy == BASELINE}
+    return {key: curves for key, curves in results.items() if key[0] in against}
+
+
+def write_pictures(
+    shown: Results, rows: Sequence[SteadyRow], outcome: Outcome, out: Path, on: str
+) -> tuple[Path | None, list[Path]]:
+    """`report.html`, where a baseline was run, and the figures of the steady states."""
+    from wattpack.report.pictures import write_page, write_steady_figures
+
+    figures = write_steady_figures(out, rows)
+    if not shown:
+        return None, figures
+    return write_page(out, shown, provenance_of("wattpack run", outcome, shown, on), rows), figures

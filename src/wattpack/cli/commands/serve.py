@@ -1,0 +1,167 @@
+"""`wattpack serve`: the scheduler extender."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from wattpack.errors import UserError
+from wattpack.jit import say_if_compiling
+
+if TYPE_CHECKING:
+    from wattpack.kube.config import Config
+    from wattpack.kube.service import Service
+    from wattpack.kube.shadow import ShadowTable
+
+SHOWN = 20  # pods that the table of shadow mode names
+
+
+def serve_command(
+    *,
+    config: Path | None = None,
+    kubeconfig: Path | None = None,
+    policy: str | None = None,
+    shadow: bool = False,
+    check: bool = False,
+    host: str | None = None,
+    port: int | None = None,
+    prometheus: str | None = None,
+) -> None:
+    """Place pods of a live cluster, beside an unmodified kube-scheduler.
+
+    Parameters
+    ----------
+    config
+        TOML file; without one, the defaults (docs/guide/serve.md).
+    kubeconfig
+        How to reach the cluster; default: $KUBECONFIG, the pod's service account, ~/.kube/config.
+    policy
+        Policy expression, above the one in the file.
+    shadow
+        Watch and decide, bind nothing: how often and how would the policy differ from the scheduler in place?
+    check
+        Only read the configuration, say what it means, and try to reach the cluster if one is given.
+    host
+        Address to listen on; default: loopback.
+    port
+        Port to listen on; 0 takes a free one.
+    prometheus
+        Address of a Prometheus with DCGM or Kepler metrics: modelled against measured watts at /power.
+    """
+    try:
+        from wattpack.kube.config import checked, read_config
+        from wattpack.kube.kubeconfig import find_access
+        from wattpack.kube.run import Options, serve
+    except ModuleNotFoundError as fault:
+        raise UserError(f"serve needs {fault.name}: install wattpack[serve]") from None
+
+    def laid_over(read: Config) -> Config:
+        changes = {"policy": policy, "mode": "shadow" if shadow else None, "prometheus": prometheus}
+        server = {"host": host, "port": port}
+        given = {name: value for name, value in changes.items() if value is not None}
+        listening = {name: value for name, value in server.items() if value is not None}
+        changed = msgspec.structs.replace(read, **given, server=msgspec.structs.replace(read.server, **listening))
+        return checked(changed, "command line" if given or listening else str(config or "defaults"))
+
+    settings = laid_over(read_config(config))
+    if check:
+        print_check(settings, config)
+        if kubeconfig is None:
+            return
+    access = find_access(kubeconfig)
+    logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+    if check:
+        asyncio.run(reach(settings, access))
+        return
+    say_if_compiling()
+    compile_ahead(settings)
+
+    running: list[Service] = []
+
+    def started(service: Service, port: int) -> None:
+        running.append(service)
+        print(
+            f"wattpack: serving on {settings.server.host}:{port}, policy {settings.policy}, mode {settings.mode}, "
+            f"cluster {access.server}",
+            file=sys.stderr,
+            flush=True,
+        )
+
+    with new_runner() as runner:
+        runner.run(serve(settings, Options(config, laid_over), access, started))
+    if running and running[0].shadow is not None:
+        print_shadow(running[0].shadow.table())
+
+
+def new_runner() -> asyncio.Runner:
+    """uvloop where it is there: it made the service a third faster."""
+    try:
+        import uvloop
+    except ModuleNotFoundError:
+        return asyncio.Runner()
+    return asyncio.Runner(loop_factory=uvloop.new_event_loop)
+
+
+def compile_ahead(settings: Config) -> None:
+    """Decide once on a made-up cluster, so that the first pod does not wait for the compiler."""
+    from wattpack.kube.compile_ahead import compile_kernels
+
+    compile_kernels(settings.cluster())
+
+
+def print_shadow(table: ShadowTable) -> None:
+    """How often and how the policy differs, at the end of shadow mode: totals, then the latest pods it differs on."""
+    from rich.table import Table
+    from rich.text import Text
+
+    from wattpack.cli.consoles import wide_console
+
+    console = wide_console(160)
+    totals = Table(show_edge=False, show_header=False)
+    for name, value in table.items():
+        if name != "pods":
+            totals.add_row(name.replace("_", " "), f"{value:.4g}" if isinstance(value, float) else str(value))
+    console.print(totals)
+    differing = [row for row in table["pods"] if row["agreement"] != "same"][-SHOWN:]
+    if differing:
+        pods = Table(show_edge=False)
+        for column in differing[0]:
+            pods.add_column(column.replace("_", " "))
+        for row in differing:
+            pods.add_row(*(Text(str(value)) for value in row.values()))
+        console.print(pods)
+
+
+def print_check(settings: Config, file: Path | None) -> None:
+    print(f"{file or 'defaults'}: good")
+    for name in ("policy", "power_profile", "target", "dialect", "mode", "node_order", "events"):
+        print(f"  {name:<15} {getattr(settings, name)}")
+    print(f"  {'listens on':<15} {settings.server.host}:{settings.server.port}")
+
+
+async def reach(settings: Config, access: object) -> None:
+    """Read the cluster once and say what of it cannot be read."""
+    from wattpack.kube.client import Client
+    from wattpack.kube.kubeconfig import Access
+    from wattpack.kube.view import View
+
+    assert isinstance(access, Access)
+    async with Client(access) as client:
+        await client.check()
+        view = View(settings)
+        view.replace_nodes((await client.list_nodes())[0])
+        view.replace_pods((await client.list_pods())[0])
+    cluster = view.cluster
+    print(
+        f"cluster {access.server}: {len(cluster.nodes)} nodes, {len(cluster.reservations)} pods on them, "
+        f"{cluster.power_w():.0f} W modelled"
+    )
+    for why in list(view.unreadable_nodes.values())[:10]:
+        print(f"  left out: {why}")
+    for why in list(view.unreadable_pods.values())[:10]:
+        print(f"  {why}")

@@ -1,0 +1,205 @@
+"""`wattpack tune`: the best policy for a datacenter and a trace, and how sure that is."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+from wattpack.cli.csv_output import write_csv
+from wattpack.cli.options import profile_option
+from wattpack.cli.outputs import EXPERIMENT, check_folder
+from wattpack.cli.plugins import load_plugins
+from wattpack.cli.progress import progress_bar
+from wattpack.datasets import alibaba2023
+from wattpack.datasets.inflation import UP_TO
+from wattpack.errors import UserError
+from wattpack.experiments.lineup import BASELINE
+from wattpack.experiments.options import parse_loads
+from wattpack.experiments.tune.measured import Measured
+from wattpack.experiments.tune.search import GRAR_LOSS, LOADS_OF_INTEREST, Tuned, Wanted, tune
+from wattpack.jit import say_if_compiling
+from wattpack.model.power import PAPER
+from wattpack.policies.expression import parse
+from wattpack.report.provenance import outcome_text
+
+HEADER = (
+    *("policy", "seeds", "saving", "saving_error", "grar", "grar_error", "front", "recommended", "dropped_after"),
+    *("fresh_seeds", "fresh_saving", "fresh_saving_error", "fresh_grar", "fresh_grar_error"),
+)
+
+
+def tune_command(
+    *,
+    datacenter: str = alibaba2023.NAME,
+    trace: str = "default",
+    seeds: int = 10,
+    loads: str | None = None,
+    steady: str | None = None,
+    grar_loss: float = GRAR_LOSS,
+    policy: list[str] | None = None,
+    profile: str = PAPER.name,
+    out: Path = Path("wattpack-tune"),
+    on: str = "local",
+    workers: int | None = None,
+    plugin: list[Path] | None = None,
+    no_check: bool = False,
+) -> None:
+    """Try policies, their knobs and mixes of two; recommend the expression that saves most at the GRAR of FGD.
+
+    All candidates run on few seeds, the better half on twice as many, and so on. The numbers of the recommended one
+    were measured on fresh seeds. Finished runs are kept in the folder: the same command goes on from them.
+
+    Parameters
+    ----------
+    datacenter
+        Built-in name or CSV file of nodes.
+    trace
+        Built-in name or CSV file of tasks.
+    seeds
+        Seeds to choose with; as many fresh ones check the choice.
+    loads
+        Loads of interest while the datacenter fills up; default 0.5,0.8,0.9,1, or none with --steady.
+    steady
+        Offered loads like 0.8: tune for tasks that come and go. With --loads too, both count.
+    grar_loss
+        GRAR that may be given away against FGD's, mean over the loads; 0.0005 counts as equal.
+    policy
+        Try these expressions instead of all; may be given again. FGD is always among them.
+    profile
+        Power profile: paper, linear, concave, measured.
+    out
+        Folder for pareto.csv, the figure and the finished runs.
+    on
+        Where runs run: local, dask[=ADDRESS], ray[=ADDRESS].
+    workers
+        Runs at once; default: all cores.
+    plugin
+        Python file that registers policies of your own: they are tried too; may be given again.
+    no_check
+        Run plugins without checking their policies first (about a second each).
+    """
+    plugins = load_plugins(plugin or [], not no_check)
+    profile_option(profile)
+    if not 0 <= grar_loss <= 1:
+        raise UserError(f"--grar-loss {grar_loss:g}, expected 0 to 1")
+    wanted = Wanted(
+        datacenter,
+        trace,
+        _loads(loads, steady is not None),
+        parse_loads(steady) if steady is not None else (),
+        seeds,
+        grar_loss,
+        profile,
+    )
+    candidates = [parse(text).expression for text in policy] if policy else None
+    check_folder(out, (*EXPERIMENT, "pareto.csv"), (datacenter, trace, *(plugin or [])))
+    say_if_compiling()
+    tuned = tune(wanted, out, progress_bar, candidates, on, workers, plugins)
+    write_pareto(out / "pareto.csv", tuned)
+    show(tuned, wanted, out, write_figure(tuned, wanted, out))
+
+
+def _loads(text: str | None, with_steady: bool) -> tuple[float, ...]:
+    if text is None:
+        return () if with_steady else LOADS_OF_INTEREST
+    try:
+        found = tuple(dict.fromkeys(float(part) for part in text.split(",")))
+    except ValueError:
+        found = ()
+    if not found or not all(0 < load <= UP_TO for load in found):
+        raise UserError(f"--loads {text!r}, expected loads above 0 and up to {UP_TO:g} like 0.5,0.8,1")
+    return found
+
+
+def write_pareto(path: Path, tuned: Tuned) -> None:
+    """All candidates, those with most seeds first."""
+    on_front = {one.policy for one in tuned.front}
+    rows = []
+    for one in tuned.found:
+        fresh = tuned.checked.get(one.policy)
+        rows.append(
+            [one.policy, len(one.seeds), *_cells(one), int(one.policy in on_front)]
+            + [int(one.policy == tuned.advice.best.policy), tuned.dropped_after.get(one.policy, "")]
+            + ([len(fresh.seeds), *_cells(fresh)] if fresh is not None else [""] * 5)
+        )
+    write_csv(path, HEADER, rows)
+
+
+def _cells(one: Measured) -> list[str]:
+    values = (one.saving, one.saving_error, one.grar, one.grar_error)
+    return ["" if math.isnan(value) else f"{value + 0.0:.6f}" for value in values]
+
+
+def title_of(wanted: Wanted) -> str:
+    """The datacenter, trace and loads, in a line."""
+    where = [f"fill-up at {', '.join(f'{load:g}' for load in wanted.loads)}"] if wanted.loads else []
+    where += [f"steady state at {', '.join(f'{load:g}' for load in wanted.steady)}"] if wanted.steady else []
+    return f"{Path(wanted.trace).stem} on {Path(wanted.datacenter).stem}, {' and '.join(where)}"
+
+
+def write_figure(tuned: Tuned, wanted: Wanted, out: Path) -> list[Path]:
+    from wattpack.report.figure_parts import save
+    from wattpack.report.pareto import pareto_figure
+
+    figure = pareto_figure(tuned.found, tuned.front, tuned.advice.best.policy, title_of(wanted))
+    return save(figure, out / "figures", f"pareto-{Path(wanted.trace).stem}")
+
+
+def show(tuned: Tuned, wanted: Wanted, out: Path, figures: list[Path]) -> None:
+    """Print the front, the advice and the paths of the files."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    advice = tuned.advice
+    print(f"{title_of(wanted)}: the front, on fresh seeds")
+    table = Table(show_edge=False)
+    table.add_column("policy", no_wrap=True)
+    for column in ("saving %", "GRAR", "seeds"):
+        table.add_column(column, justify="right", no_wrap=True)
+    shown = dict.fromkeys([advice.best.policy, *(one.policy for one in tuned.front), BASELINE])
+    rows = sorted((tuned.checked[policy] for policy in shown), key=lambda one: -one.saving)
+    for one in rows:
+        mark = " <-" if one.policy == advice.best.policy else ""
+        saving = "-" if one.policy == BASELINE else f"{100 * one.saving:.2f}±{100 * one.saving_error:.2f}"
+        grar = f"{one.grar:.4f}±{one.grar_error:.4f}"
+        table.add_row(Text(one.policy + mark), saving, grar, str(len(one.seeds)))
+    Console().print(table)
+    print()
+    for line in advice_lines(tuned, wanted):
+        print(line)
+    print(f"runs     {outcome_text(tuned.outcome)}")
+    print(f"pareto   {out / 'pareto.csv'}")
+    for path in figures:
+        print(f"figure   {path}")
+
+
+def advice_lines(tuned: Tuned, wanted: Wanted) -> list[str]:
+    """The advice in words."""
+    advice = tuned.advice
+    best, base = advice.best, advice.base
+    if best.policy == BASELINE:
+        return [f"recommended: {BASELINE}: nothing else saves power and serves as much"]
+    difference = best.grar - base.grar
+    service = "at equal or better GRAR" if difference >= 0 else f"at a GRAR {-difference:.4f} below"
+    lines = [
+        f"recommended: {best.policy}",
+        f"  saves {100 * best.saving:.2f} ± {100 * best.saving_error:.2f} points against FGD {service} "
+        f"({best.grar:.4f}, FGD's {base.grar:.4f})",
+    ]
+    if not best.saving > best.saving_error:
+        lines[0] += f", with a saving that {len(best.seeds)} seeds cannot tell from zero"
+        lines.append(f"  more seeds may tell: --seeds {4 * wanted.seeds} takes four times as long")
+    if difference < -wanted.grar_loss:  # it was admitted on the seeds that chose it
+        lines.append("  that is less service than was asked for: more --seeds would tell")
+    if advice.next is not None and advice.next.policy != BASELINE:
+        seeds, next_one = len(best.seeds), advice.next.policy
+        lead = f"by {100 * advice.lead:.2f} ± {100 * advice.lead_error:.2f} points"
+        if advice.is_clear:
+            lines.append(f"  better than the next, {next_one}, in {advice.wins} of {seeds} seeds, {lead}")
+        else:
+            lines.append(
+                f"  not told apart from the next, {next_one}: better in {advice.wins} of {seeds} seeds, {lead}"
+            )
+    lines.append(f"  (95 % intervals over {len(best.seeds)} seeds that had no part in the choice)")
+    return lines

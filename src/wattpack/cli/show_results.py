@@ -1,0 +1,35 @@
+"""What `compare` and `run` print of their results, and the files for people that they write."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from wattpack.experiments.curves import Results
+from wattpack.experiments.steady_table import SteadyRow
+
+
+def print_curves(results: Results, gpus: float | None = None) -> None:
+    """A table for each trace; `gpus`: GPUs of the datacenter, for the watts per GPU."""
+    from rich.console import Console
+
+    from wattpack.report.terminal import print_comparison
+
+    print_comparison(results, Console(), gpus)
+
+
+def print_steady_states(rows: Sequence[SteadyRow], out: Path) -> None:
+    """The tables of steady states, and the path of `steady.csv`; nothing without any."""
+    if not rows:
+        return
+    from wattpack.report.steady_terminal import print_steady
+
+    print_steady(rows)
+    print(f"steady   {out / 'steady.csv'}")
+
+
+def print_paths(**paths: Path | Sequence[Path]) -> None:
+    """`summary=PATH` as `summary  PATH`, several paths on a line each."""
+    for name, path in paths.items():
+        for one in [path] if isinstance(path, Path) else path:
+            print(f"{name:<9}{one}")

@@ -1,0 +1,89 @@
+"""Digests of everything that decides a result: wattpack's own code, the inputs, policies of the user's own."""
+
+from __future__ import annotations
+
+import hashlib
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+from wattpack.jit import source_digest
+from wattpack.model.nodes import Datacenter
+from wattpack.model.policy import Mix, Policy
+from wattpack.model.power import PROFILES, PowerProfile
+from wattpack.model.tasks import Workload
+from wattpack.policies import BUILT_IN
+
+PACKAGE = Path(__file__).parents[1]
+ROOMS = ("model", "policies", "engine", "datasets")  # the code that decides the result of every run
+FILES = ("fill_up.py", "curves.py")  # of this room: how a fill-up is put together and read
+
+
+@cache
+def code_digest() -> str:
+    """Of the code that decides the result of a fill-up; part of the id of every scenario."""
+    rooms = "".join(source_digest(PACKAGE / room) for room in ROOMS).encode()
+    return digest(rooms + b"".join((PACKAGE / "experiments" / file).read_bytes() for file in FILES))
+
+
+@cache
+def steady_code_digest(moving: bool) -> str:
+    """Of the further code that decides the result of a steady state, without and with moves."""
+    moves = source_digest(PACKAGE / "optimise" / "defrag") if moving else ""
+    return digest((PACKAGE / "experiments" / "steady.py").read_bytes() + moves.encode())
+
+
+def all_code_digest() -> str:
+    """Of the code of every kind of scenario: a worker must have the same."""
+    return digest((code_digest() + steady_code_digest(moving=True)).encode())
+
+
+def datacenter_digest(datacenter: Datacenter) -> str:
+    columns = (datacenter.cpu_milli, datacenter.memory_mib, datacenter.gpus, datacenter.model, datacenter.cpu_model)
+    names = "\n".join((*datacenter.models, "", *datacenter.cpu_models)).encode()
+    return digest(b"".join(np.ascontiguousarray(column, dtype="<i8").tobytes() for column in columns) + names)
+
+
+def trace_digest(trace: Workload) -> str:
+    return digest(repr(trace.classes).encode() + np.ascontiguousarray(trace.sequence, dtype="<i4").tobytes())
+
+
+def profile_digest(name: str, profile: PowerProfile) -> str:
+    """Of the watts of a profile of the user's own; empty for a built-in one."""
+    return "" if PROFILES.get(name) == profile else digest(repr(profile).encode())
+
+
+def own_policies(mix: Mix) -> list[Policy]:
+    """The policies of the user's own; the built-in ones are part of `code_digest`."""
+    policies = [component.policy for component in mix.components]
+    return [policy for policy in policies if policy.name.partition("@")[0] not in BUILT_IN]
+
+
+def policy_digest(mix: Mix) -> str:
+    """Of the code of the user's own policies; empty without any."""
+    return digest(b"".join(map(_code_of, own))) if (own := own_policies(mix)) else ""
+
+
+def _code_of(policy: Policy) -> bytes:
+    """The policy's settings and, for every function, the whole file that defines it, with constants and callees.
+
+    A function that was typed in has no file: then its compiled code. Plain values in a closure count too.
+    """
+    parts = [repr((policy.name, int(policy.normalise), int(policy.pick), policy.terms, policy.memory_size)).encode()]
+    for function in (policy.score, policy.weigh, policy.remember, policy.prepare):
+        plain = getattr(function, "py_func", function)
+        code, file = plain.__code__, Path(plain.__code__.co_filename)
+        held = [cell.cell_contents for cell in plain.__closure__ or ()]
+        parts.append(
+            repr((code.co_qualname, [value for value in held if isinstance(value, int | float | str)])).encode()
+        )
+        if PACKAGE in file.parents:  # a default of the contract: part of `code_digest`
+            continue
+        constants = [constant for constant in code.co_consts if not hasattr(constant, "co_code")]
+        parts.append(file.read_bytes() if file.is_file() else repr((code.co_code, constants, code.co_names)).encode())
+    return b"\0".join(parts)
+
+
+def digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()[:16]

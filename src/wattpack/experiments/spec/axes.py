@@ -1,0 +1,128 @@
+"""An experiment: products of axes, resolved to scenarios before anything runs. `reader.py` reads one from a file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from itertools import product
+from math import inf, prod
+
+from wattpack.datasets import alibaba2023
+from wattpack.datasets.inflation import UP_TO, check_drawn
+from wattpack.engine.windows.batch import Batch
+from wattpack.errors import UserError
+from wattpack.experiments.options import Moving, Offered
+from wattpack.experiments.scenario import Inputs, Scenario, new_scenario
+from wattpack.experiments.spec.sections import batch_keys, moving_keys, steady_keys
+from wattpack.experiments.steady import check_offered
+from wattpack.model.power import PAPER
+
+DEFAULT_SEEDS = 10
+FIRST_SEED = 42
+MAX_SEEDS = 10_000
+MAX_SEED = 2**32 - 1
+MAX_RUNS = 1_000_000
+
+
+@dataclass(frozen=True)
+class Block:
+    """One product of axes: every combination is run, as a fill-up and, at each offered load, as a steady state."""
+
+    policies: tuple[str, ...]  # canonical expressions
+    traces: tuple[str, ...] = ("default",)
+    datacenters: tuple[str, ...] = (alibaba2023.NAME,)
+    seeds: tuple[int, ...] = tuple(range(FIRST_SEED, FIRST_SEED + DEFAULT_SEEDS))
+    profiles: tuple[str, ...] = (PAPER.name,)
+    up_to: tuple[float, ...] = (UP_TO,)  # loads at which fill-ups end; empty: no fill-ups
+    batches: tuple[Batch | None, ...] = (None,)  # None: no windows
+    steady: tuple[Offered, ...] = ()  # empty: no steady states
+    movings: tuple[Moving | None, ...] = (None,)  # of steady states
+
+    def axes(self) -> dict[str, tuple[object, ...]]:
+        """By the keys of the file, in the order of a product that keeps the policies of one workload together."""
+        windows = batch_keys(self.batches)
+        found: dict[str, tuple[object, ...]] = {
+            "seeds": self.seeds,
+            "datacenter": self.datacenters,
+            "profile": self.profiles,
+            "up_to": self.up_to,
+            "trace": self.traces,
+            "batch": windows.pop("batch"),
+            "policy": self.policies,
+        }
+        return found | windows | steady_keys(self.steady) | moving_keys(self.movings)
+
+    def fill_ups(self, inputs: Inputs, seed: int) -> Iterator[Scenario]:
+        axes = product(self.datacenters, self.profiles, self.up_to, self.traces, self._windows(), self.policies)
+        for datacenter, profile, up_to, trace, batch, policy in axes:
+            yield new_scenario(inputs, datacenter, trace, policy, seed, profile, up_to, batch)
+
+    def steady_states(self, inputs: Inputs, seed: int) -> Iterator[Scenario]:
+        if not self.steady:
+            return
+        axes = product(self.datacenters, self.profiles, self.traces, self._windows(), self.policies)
+        for datacenter, profile, trace, window, policy in axes:
+            plain = new_scenario(inputs, datacenter, trace, policy, seed, profile)
+            held = [batch for batch in self.batches if _without_hold(batch) == window]
+            for steady, batch, moving in product(self.steady, held, self.movings):
+                yield replace(plain, batch=batch, steady=steady, moving=moving)
+
+    def _windows(self) -> tuple[Batch | None, ...]:
+        """The windows of a fill-up, which has no time: without the limits in seconds."""
+        return tuple(dict.fromkeys(_without_hold(batch) for batch in self.batches))
+
+    def __len__(self) -> int:
+        """The number of runs."""
+        axes = (self.policies, self.traces, self.datacenters, self.seeds, self.profiles)
+        steady = len(self.steady) * len(self.batches) * len(self.movings)
+        return prod(map(len, axes)) * (len(self.up_to) * len(self._windows()) + steady)
+
+
+def _without_hold(batch: Batch | None) -> Batch | None:
+    return None if batch is None else batch._replace(seconds=inf)
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """What is to be run, and on what: everything has been read."""
+
+    name: str
+    blocks: tuple[Block, ...]
+    inputs: Inputs
+
+    def with_seeds(self, count: int) -> Experiment:
+        """The same experiment with the first `count` seeds in every block."""
+        return replace(self, blocks=tuple(replace(block, seeds=first_seeds(count)) for block in self.blocks))
+
+
+def first_seeds(count: int) -> tuple[int, ...]:
+    if not 1 <= count <= MAX_SEEDS:
+        raise UserError(f"seeds: {count}, expected 1 to {MAX_SEEDS}")
+    return tuple(range(FIRST_SEED, FIRST_SEED + count))
+
+
+def resolve(experiment: Experiment) -> tuple[Inputs, tuple[Scenario, ...]]:
+    """Every scenario of the experiment, each once: the fill-ups, then the steady states.
+
+    Seeds are outermost: a user who stops early has all policies on some seeds, not some policies on all.
+    """
+    inputs = experiment.inputs
+    for block in experiment.blocks:
+        for datacenter, trace in product(block.datacenters, block.traces):
+            capacity_milli = inputs.datacenters[datacenter].gpu_milli
+            for up_to in block.up_to:
+                check_drawn(inputs.traces[trace], capacity_milli, up_to)
+            if block.steady:
+                check_offered(inputs.traces[trace], capacity_milli)
+    found = [*_all(experiment, Block.fill_ups), *_all(experiment, Block.steady_states)]
+    return inputs, tuple(dict.fromkeys(found))
+
+
+def _all(
+    experiment: Experiment, scenarios_of: Callable[[Block, Inputs, int], Iterator[Scenario]]
+) -> Iterator[Scenario]:
+    seeds = [frozenset(block.seeds) for block in experiment.blocks]
+    for seed in dict.fromkeys(seed for block in experiment.blocks for seed in block.seeds):
+        for block, own_seeds in zip(experiment.blocks, seeds, strict=True):
+            if seed in own_seeds:
+                yield from scenarios_of(block, experiment.inputs, seed)

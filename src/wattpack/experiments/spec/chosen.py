@@ -1,0 +1,148 @@
+"""Checks the arguments of `wattpack.compare` and `wattpack.simulate`: objects, names or paths, one or several."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from numbers import Integral
+from pathlib import Path
+from typing import Any, TypeVar
+
+from wattpack.datasets.columns import Columns
+from wattpack.datasets.sources import as_datacenter, as_workload
+from wattpack.errors import UserError
+from wattpack.experiments.options import MAX_LOAD, MAX_LOADS
+from wattpack.experiments.plugins import Plugin
+from wattpack.experiments.spec.axes import MAX_SEED, first_seeds
+from wattpack.model.nodes import Datacenter
+from wattpack.model.power import PROFILES, PowerProfile
+from wattpack.model.tasks import Workload
+
+T = TypeVar("T", Datacenter, Workload, PowerProfile)
+V = TypeVar("V")
+
+# One value or several. Names are built-in ones or paths of CSV files.
+Datacenters = Datacenter | str | Path | Iterable[Datacenter | str | Path]
+Traces = Workload | str | Path | Iterable[Workload | str | Path]
+Profiles = PowerProfile | str | Iterable[PowerProfile | str]
+ONE = (str, Path, Datacenter, Workload, PowerProfile, Columns)  # columns are one wrong value, not a list of names
+
+
+def several(given: Any, what: str) -> list[Any]:
+    """The values of a list, or the one value."""
+    found = list(given) if isinstance(given, Iterable) and not isinstance(given, ONE) else [given]
+    if not found:
+        raise UserError(f"{what}: an empty list, expected at least one")
+    return found
+
+
+def chosen_datacenters(given: Datacenters) -> dict[str, Datacenter]:
+    return _labelled([(_label(one), as_datacenter(one)) for one in _once(several(given, "datacenter"))])
+
+
+def chosen_traces(given: Traces) -> dict[str, Workload]:
+    return _labelled([(_label(one), as_workload(one)) for one in _once(several(given, "traces"))])
+
+
+def chosen_profiles(given: Profiles) -> dict[str, PowerProfile]:
+    return _labelled([(_label(one), chosen_profile(one)) for one in _once(several(given, "profile"))])
+
+
+def chosen_profile(given: PowerProfile | str) -> PowerProfile:
+    """A power profile as it is, or by its name."""
+    if isinstance(given, PowerProfile):
+        return given
+    if not isinstance(given, str) or given not in PROFILES:
+        raise UserError(f"profile: {given!r}, expected a PowerProfile or one of {', '.join(PROFILES)}")
+    return PROFILES[given]
+
+
+def chosen_policies(given: str | Iterable[str]) -> list[str]:
+    found = several(given, "policies")
+    for one in found:
+        chosen_policy(one)
+    return found
+
+
+def chosen_policy(given: str) -> str:
+    if not isinstance(given, str):
+        raise UserError(f"policy: {given!r}, expected an expression such as 'fgd' or 'pwr:0.1+fgd:0.9'")
+    return given
+
+
+def chosen_plugins(given: str | Path | Iterable[str | Path | Plugin]) -> list[str | Path | Plugin]:
+    """Files, or none."""
+    found: list[Any] = list(given) if isinstance(given, Iterable) and not isinstance(given, str) else [given]
+    for one in found:
+        if not isinstance(one, str | Path | Plugin):
+            raise UserError(f"plugins: {one!r}, expected Python files that call wattpack.register")
+    return found
+
+
+def chosen_loads(given: float | Iterable[float]) -> tuple[float, ...]:
+    """Offered loads, or none."""
+    loads = [chosen_number(one, "steady") for one in (list(given) if isinstance(given, Iterable) else [given])]
+    if len(loads) > MAX_LOADS:
+        raise UserError(f"steady: {len(loads):,} loads, expected at most {MAX_LOADS:,}")
+    if not all(0 < load <= MAX_LOAD for load in loads):
+        raise UserError(f"steady: {loads}, expected loads above 0 and at most {MAX_LOAD:g}")
+    return tuple(dict.fromkeys(loads))
+
+
+def chosen_seeds(given: int | Iterable[Any]) -> tuple[int, ...]:
+    """The first seeds, as many as a count says; or those of a list."""
+    if not isinstance(given, Iterable):
+        return first_seeds(int(chosen_number(given, "seeds", whole=True)))
+    if isinstance(given, str):
+        raise UserError(f"seeds: {given!r}, expected a count or a list of seeds")
+    return tuple(dict.fromkeys(chosen_seed(one) for one in several(given, "seeds")))
+
+
+def chosen_seed(given: int) -> int:
+    if not _is_whole(given) or not 0 <= given <= MAX_SEED:
+        raise UserError(f"seed: {given!r}, expected a whole number from 0 to {MAX_SEED}")
+    return int(given)
+
+
+def chosen_number(given: float, what: str, whole: bool = False) -> float:
+    """A number, not a text or a truth value; its range is checked where it is used."""
+    good = _is_whole(given) if whole else isinstance(given, int | float) and not isinstance(given, bool)
+    if not good:
+        raise UserError(f"{what}: {given!r}, expected a {'whole ' if whole else ''}number")
+    return int(given) if whole else float(given)
+
+
+def check_models(datacenter: Datacenter, profile: PowerProfile) -> None:
+    """A profile must know the watts of every model of the datacenter."""
+    for model in filter(None, datacenter.models):
+        profile.gpu(model)
+    for model in datacenter.cpu_models:
+        profile.cpu(model)
+
+
+def _is_whole(given: object) -> bool:
+    return isinstance(given, Integral) and not isinstance(given, bool)  # numpy's integers too
+
+
+def _label(given: object) -> str:
+    """What results call it: an object by its name, the rest as it was given."""
+    return given.name if isinstance(given, Datacenter | Workload | PowerProfile) else str(given)
+
+
+def _once(given: list[V]) -> list[V]:
+    """Without what was given twice: the same name or path, or the same object."""
+    found: dict[object, V] = {}
+    for one in given:
+        found.setdefault(str(one) if isinstance(one, str | Path) else id(one), one)
+    return list(found.values())
+
+
+def _labelled(pairs: list[tuple[str, T]]) -> dict[str, T]:
+    """By label. Two objects of one name are told apart by a number: `workload`, `workload-2`."""
+    found: dict[str, T] = {}
+    for label, value in pairs:
+        text, number = label, 1
+        while text in found:
+            number += 1
+            text = f"{label}-{number}"
+        found[text] = value
+    return found

@@ -1,0 +1,67 @@
+"""The datacenters, traces and power profiles that an experiment file names: loaded once, problems reported once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from wattpack.datasets import alibaba2023
+from wattpack.datasets.sources import DATACENTERS, load_datacenter, load_trace
+from wattpack.errors import UserError
+from wattpack.experiments.scenario import Inputs
+from wattpack.experiments.spec.axes import Block
+from wattpack.experiments.spec.chosen import check_models
+from wattpack.model.nodes import Datacenter
+from wattpack.model.power import PROFILES, PowerProfile
+from wattpack.model.tasks import Workload
+
+
+class NamedInputs:
+    """Loads inputs by name. `problem(place, text)` is called for each that is wrong."""
+
+    def __init__(self, folder: Path, problem: Callable[[str, object], None]) -> None:
+        self.folder, self.problem = folder, problem
+        self.datacenters: dict[str, Datacenter] = {}
+        self.traces: dict[str, Workload] = {}
+        self.profiles: dict[str, PowerProfile] = {}
+        self.broken: set[str] = set()  # files that could not be read: reported once
+
+    def loaded(self) -> Inputs:
+        return Inputs(self.datacenters, self.traces, self.profiles)
+
+    def datacenter(self, place: str, name: str) -> None:
+        self._read(place, name, DATACENTERS, load_datacenter, self.datacenters)
+        if name in self.datacenters and self.datacenters[name].gpu_milli == 0:
+            self.problem(place, f"{name!r} has no node with a GPU, expected at least one")
+
+    def trace(self, place: str, name: str) -> None:
+        self._read(place, name, alibaba2023.TRACES, load_trace, self.traces)
+        if name in self.traces and len(self.traces[name]) == 0:
+            self.problem(place, f"{name!r} has no tasks, expected at least one")
+
+    def profile(self, place: str, name: str) -> None:
+        if name in PROFILES:
+            self.profiles[name] = PROFILES[name]
+        else:
+            self.problem(place, f"unknown profile {name!r}, expected {', '.join(PROFILES)}")
+
+    def _read(self, place: str, name: str, built_in: Sequence[str], load: Any, loaded: dict[str, Any]) -> None:
+        """Files are looked for beside the experiment, not in the current folder."""
+        if name in loaded or name in self.broken:
+            return
+        try:
+            loaded[name] = load(name if name in built_in or name == "" else str(self.folder / name))
+        except UserError as fault:
+            self.broken.add(name)
+            self.problem(place, fault)
+
+    def check_models(self, block: Block, place: str) -> None:
+        """Every power profile must know every model of every datacenter."""
+        pairs = product(block.profiles, block.datacenters)
+        for profile, datacenter in ((p, d) for p, d in pairs if p in self.profiles and d in self.datacenters):
+            try:
+                check_models(self.datacenters[datacenter], self.profiles[profile])
+            except UserError as fault:
+                self.problem(place, f"{profile!r} for {datacenter!r}: {fault}")

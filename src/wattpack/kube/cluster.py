@@ -1,0 +1,224 @@
+"""The cluster under a policy: nodes and pods go in as they are seen, decisions come out.
+
+What is known are two tables, nodes and reservations; `cluster_engine.py` keeps the engine in step with them. No clock,
+no network here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wattpack.engine.core.engine import Engine
+from wattpack.engine.core.state import CPU_POWER, FRAGMENTATION, GPU_POWER, MICRO
+from wattpack.engine.live.one_decision import Choice, consider, place_one, release_one
+from wattpack.kube.cluster_engine import ClusterEngine
+from wattpack.kube.decision import Decision, new_decision
+from wattpack.kube.facts import NodeFacts, PodFacts
+from wattpack.kube.gpus import bits
+from wattpack.kube.reservations import Event, Reservation, Reservations, State
+from wattpack.model.policy import Mix
+from wattpack.model.power import PowerProfile, total_power
+from wattpack.model.target import Target
+
+Offered = Iterable[str] | NDArray[np.int64] | None  # nodes by name or by number; None: all
+
+
+class Cluster:
+    """One cluster under one policy."""
+
+    def __init__(
+        self, mix: Mix, profile: PowerProfile, target: Target | None, order: str = "name", seed: int = 0
+    ) -> None:
+        self.rng = np.random.default_rng(seed)
+        self.nodes: dict[str, NodeFacts] = {}
+        self.reservations = Reservations()
+        self.arrived: set[str] = set()  # uids of pods whose arrival the policy knows
+        self.in_step = ClusterEngine(mix, profile, target, order, seed, self.nodes, self.reservations)
+
+    def empty_copy(self) -> Cluster:
+        """A cluster under the same policy, without nodes and pods."""
+        own = self.in_step
+        return Cluster(own.mix, own.profile, own.target, own.order, own.seed)
+
+    # ---- what the cluster shows
+
+    def update_node(self, facts: NodeFacts) -> None:
+        if self.nodes.get(facts.name) != facts:
+            self.nodes[facts.name] = facts
+            self.in_step.stale = True
+
+    def remove_node(self, name: str) -> None:
+        if self.nodes.pop(name, None) is not None:
+            self.in_step.stale = True
+
+    def update_pod(self, pod: PodFacts) -> None:
+        """A pod as the cluster shows it. A pod without a node holds capacity only if it has a reservation."""
+        if pod.finished:
+            self.remove_pod(pod.uid)
+            return
+        if pod.node == "":
+            return
+        known = self.reservations.get(pod.uid)
+        if known is not None and known.shows(pod):
+            self.reservations.see(pod)
+            return
+        self.arrive(pod)
+        if known is not None:
+            self.in_step.release(known)
+        self.in_step.place(self.reservations.see(pod))
+
+    def remove_pod(self, uid: str) -> None:
+        """The pod was deleted or has finished: what it held is free."""
+        self._end(uid, Event.REMOVE)
+        self.arrived.discard(uid)
+
+    def arrive(self, pod: PodFacts) -> None:
+        """Tell the policy of the pod's arrival, once."""
+        if pod.uid not in self.arrived:
+            self.arrived.add(pod.uid)
+            self.in_step.arrive(pod.task)
+
+    # ---- decisions
+
+    def decide(self, pod: PodFacts, offered: Offered = None) -> Decision | None:
+        """A node and GPUs for a pod that has arrived, among the nodes offered; None while no node is known."""
+        self.engine()
+        self.arrive(pod)
+        return self.would_decide(pod, offered)
+
+    def would_decide(self, pod: PodFacts, offered: Offered = None) -> Decision | None:
+        """The same for a question: nothing changes but the random numbers of policies that draw."""
+        if self.engine() is None:
+            return None
+        k = self.in_step.class_of(pod.task)
+        engine = self.engine()  # rebuilt if there was no room for the class
+        assert engine is not None
+        if offered is None:
+            numbers = np.arange(len(self.index), dtype=np.int64)
+        elif isinstance(offered, np.ndarray):
+            numbers = offered
+        else:
+            numbers = np.array([self.index[name] for name in offered if name in self.index], dtype=np.int64)
+        luck = self.rng.random(2)
+        chosen = int(consider(engine.state, engine.plan, engine.scores, k, luck, numbers, self.choice))
+        engine.stop_if_faulty()
+        return new_decision(pod, engine, chosen, self.choice)
+
+    @property
+    def choice(self) -> Choice:
+        """The latest decision in numbers, for every node."""
+        return self.in_step.choice
+
+    # ---- reservations, by the names of the Kubernetes scheduler's cache
+
+    def assume(self, pod: PodFacts, node: str, gpus: Sequence[int], now_s: float) -> Reservation:
+        """Reserve the node and its GPUs until the cluster shows the pod there or the reservation ends."""
+        reservation = self.reservations.assume(pod, node, bits(gpus), now_s)
+        self.in_step.place(reservation)
+        return reservation
+
+    def forget(self, uid: str) -> None:
+        """End a reservation that the cluster does not show."""
+        self._end(uid, Event.FORGET)
+
+    def expire(self, now_s: float, in_sync: bool) -> None:
+        """End the reservations that waited too long for a Binding, or for the cluster to show the pod."""
+        for uid in self.reservations.due(now_s, in_sync):
+            self._end(uid, Event.EXPIRE)
+
+    def keeps(self, uid: str) -> Reservation | None:
+        """The reservation of a pod that must not go elsewhere.
+
+        The cluster shows it on its node; or a Binding to a node that is there has been sent and may still be made: sent
+        to another node, the pod could end up on GPUs that others hold by then.
+        """
+        reservation = self.reservations.get(uid)
+        if reservation is None or reservation.state is State.ASSUMED:
+            return None
+        if reservation.state is State.BOUND and reservation.node not in self.nodes:
+            return None
+        return reservation
+
+    def adopt(self, other: Cluster) -> None:
+        """Take over the reservations of a cluster that is given up, unless this one knows the pod."""
+        for reservation in other.reservations.unseen():
+            if self.reservations.get(reservation.pod.uid) is None:
+                self.reservations.adopt(reservation)
+                self.in_step.place(reservation)
+
+    def _end(self, uid: str, event: Event) -> None:
+        ended = self.reservations.end(uid, event)
+        if ended is not None:
+            self.in_step.release(ended)
+
+    @contextmanager
+    def without(self, uid: str) -> Iterator[Reservation | None]:
+        """The cluster as if the pod held nothing, for a question."""
+        memory = self._memory()
+        reservation = self.reservations.withdraw(uid)
+        if reservation is not None:
+            self.in_step.release(reservation)
+        try:
+            yield reservation
+        finally:
+            if reservation is not None:
+                self.reservations.adopt(reservation)
+                self.in_step.place(reservation)
+            self._restore(memory)
+
+    # ---- figures
+
+    def engine(self) -> Engine | None:
+        """The engine in step with nodes and reservations; None while no node is known."""
+        return self.in_step.current()
+
+    @property
+    def index(self) -> dict[str, int]:
+        """Numbers of the nodes in the engine."""
+        return self.in_step.index
+
+    @property
+    def conflicts(self) -> dict[str, str]:
+        """Pods, by uid, whose GPUs could not be counted, and why."""
+        return self.in_step.conflicts
+
+    def power_w(self) -> float:
+        engine = self.engine()
+        if engine is None:
+            return 0.0
+        totals = engine.state.totals
+        return float(total_power(totals[CPU_POWER], totals[GPU_POWER])) / 1000
+
+    def fragmentation_gpus(self) -> float:
+        engine = self.engine()
+        if engine is None:
+            return 0.0
+        return float(engine.state.totals[FRAGMENTATION : FRAGMENTATION + 6].sum()) / MICRO / 1000
+
+    def cost(self, pod: PodFacts, node: str, gpus: Sequence[int]) -> tuple[float, float]:
+        """Watts and fragmented GPUs that the pod would add there: it is placed and released again."""
+        k = self.in_step.class_of(pod.task)
+        engine = self.engine()  # rebuilt if there was no room for the class
+        assert engine is not None
+        before = self.power_w(), self.fragmentation_gpus()
+        n = self.index[node]
+        memory = self._memory()  # no arrival and departure for the policy
+        place_one(engine.state, engine.plan, k, n, bits(gpus))
+        after = self.power_w(), self.fragmentation_gpus()
+        release_one(engine.state, engine.plan, k, n, bits(gpus))
+        self._restore(memory)
+        return after[0] - before[0], after[1] - before[1]
+
+    def _memory(self) -> tuple[Engine, NDArray[np.float64]] | None:
+        """A copy of what policies remember, with the engine it is from."""
+        engine = self.in_step.engine
+        return None if engine is None else (engine, engine.state.memory.copy())
+
+    def _restore(self, memory: tuple[Engine, NDArray[np.float64]] | None) -> None:
+        """Put a copy back, unless the engine was rebuilt."""
+        if memory is not None and memory[0] is self.in_step.engine:
+            memory[0].state.memory[:] = memory[1]

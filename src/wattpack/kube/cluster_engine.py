@@ -1,0 +1,180 @@
+"""The engine in step with a cluster: pods are placed and released one by one, and it is rebuilt when nodes change.
+
+A rebuild follows from the nodes and the reservations alone, in an order that does not depend on what came when.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+
+import numpy as np
+
+from wattpack.engine.core.engine import Engine
+from wattpack.engine.core.take import place_many
+from wattpack.engine.live.one_decision import Choice, arrive_one, new_choice, place_one, release_one
+from wattpack.kube.facts import NodeFacts
+from wattpack.kube.gpus import annotated_gpus, room_for, take
+from wattpack.kube.reservations import Reservation, Reservations
+from wattpack.model.nodes import Datacenter
+from wattpack.model.policy import Mix
+from wattpack.model.power import GPU_MILLI, PowerProfile
+from wattpack.model.target import Target
+from wattpack.model.tasks import TaskClass, Workload
+
+SPARE_CLASSES = 256  # classes of pods that may appear before the engine is rebuilt (4 ms at 1,213 nodes)
+
+
+class ClusterEngine:
+    """The engine for `nodes` and `reservations`, tables that the cluster owns and changes."""
+
+    def __init__(
+        self,
+        mix: Mix,
+        profile: PowerProfile,
+        target: Target | None,
+        order: str,
+        seed: int,
+        nodes: Mapping[str, NodeFacts],
+        reservations: Reservations,
+    ) -> None:
+        self.mix, self.profile, self.order, self.seed = mix, profile, order, seed
+        self.target = target  # None: learnt from the pods that arrived
+        self.nodes, self.reservations = nodes, reservations
+        self.arrivals: Counter[TaskClass] = Counter()  # pods by class, for a learnt target
+        self.learnt_from = 0  # pods that the target was learnt from
+        self.stale = True
+        self.engine: Engine | None = None
+        self._choice: Choice | None = None
+        self.index: dict[str, int] = {}  # node name -> number in the engine
+        self.class_index: dict[TaskClass, int] = {}
+        self.conflicts: dict[str, str] = {}  # pod uid -> why its GPUs could not be counted
+
+    def current(self) -> Engine | None:
+        """The engine in step with the tables; None while no node is known."""
+        if self.stale:
+            self.build()
+        return self.engine
+
+    def build(self) -> None:
+        """An engine for the nodes known, with every pod that has a reservation in its place."""
+        self.stale = False
+        self._choice = None
+        names = sorted(self.nodes)
+        if self.order == "seeded":
+            names = [names[i] for i in np.random.default_rng(self.seed).permutation(len(names))]
+        self.index = {name: n for n, name in enumerate(names)}
+        self.conflicts = {}
+        if not names:
+            self.engine = None
+            return
+        facts = [self.nodes[name] for name in names]
+        datacenter = Datacenter.of(
+            names,
+            [fact.cpu_milli for fact in facts],
+            [fact.memory_mib for fact in facts],
+            [fact.gpus for fact in facts],
+            [fact.model for fact in facts],
+            [fact.cpu_model for fact in facts],
+            name="cluster",
+        )
+        rows = self.assign_gpus()
+        classes = tuple(dict.fromkeys(reservation.task for reservation in rows))
+        self.class_index = {task: k for k, task in enumerate(classes)}
+        target = self.target or self.learnt_target()
+        self.engine = Engine(
+            datacenter, classes, self.mix, target, self.profile, spare=max(SPARE_CLASSES, len(classes))
+        )
+        if rows:
+            k = np.array([self.class_index[reservation.task] for reservation in rows], dtype=np.int64)
+            n = np.array([self.index[reservation.node] for reservation in rows], dtype=np.int64)
+            gpus = np.array([reservation.gpus for reservation in rows], dtype=np.int64)
+            place_many(self.engine.state, self.engine.plan, k, n, gpus)
+
+    def assign_gpus(self) -> list[Reservation]:
+        """The reservations on known nodes, each with the GPUs it is counted on.
+
+        Pods whose GPUs are known come first, the others get what is left. A pod whose node has gone is not counted: the
+        cluster will say what becomes of it.
+        """
+        left = {name: [GPU_MILLI] * self.nodes[name].gpus for name in self.index}
+        rows = sorted(
+            (reservation for reservation in self.reservations if reservation.node in self.index),
+            key=lambda reservation: (reservation.gpus == 0, reservation.pod.created, reservation.pod.uid),
+        )
+        for reservation in rows:
+            self.count(reservation, left[reservation.node])
+            take(left[reservation.node], reservation.task, reservation.gpus)
+        return rows
+
+    def count(self, reservation: Reservation, left: list[int]) -> None:
+        """Fill in the task and the GPUs that are counted, on a node with `left` milli on its GPUs."""
+        pod = reservation.pod
+        gpus = reservation.gpus or annotated_gpus(pod)
+        reservation.task, reservation.gpus, why = room_for(pod, gpus, left)
+        if why:
+            self.conflicts[pod.uid] = why
+
+    @property
+    def choice(self) -> Choice:
+        """The arrays of the latest decision of this engine; the next decision overwrites them."""
+        assert self.engine is not None
+        if self._choice is None:
+            self._choice = new_choice(self.engine)
+        return self._choice
+
+    # ---- single changes
+
+    def place(self, reservation: Reservation) -> None:
+        """Count a new reservation. A pod without GPU numbers is counted on the first free GPUs."""
+        n = self.index.get(reservation.node)
+        if self.stale or self.engine is None or n is None:
+            return  # the next build counts it; a node that is not known yet brings one about
+        self.count(reservation, self.engine.state.nodes[n].gpu_left[: self.nodes[reservation.node].gpus].tolist())
+        if reservation.task not in self.class_index and self.engine.spare == 0:
+            self.stale = True
+            return
+        k = self.class_of(reservation.task)  # may replace the state
+        place_one(self.engine.state, self.engine.plan, k, n, reservation.gpus)
+
+    def release(self, reservation: Reservation) -> None:
+        """Stop counting a reservation that has ended."""
+        self.conflicts.pop(reservation.pod.uid, None)
+        n = self.index.get(reservation.node)
+        if not self.stale and self.engine is not None and n is not None:
+            k = self.class_index[reservation.task]
+            release_one(self.engine.state, self.engine.plan, k, n, reservation.gpus)
+
+    def arrive(self, task: TaskClass) -> None:
+        """A pod has arrived: count it for a learnt target and tell the policy."""
+        self.arrivals[task] += 1
+        if not self.stale and self.engine is not None:
+            k = self.class_of(task)  # may replace engine and state
+            arrive_one(self.engine.state, self.engine.plan, k)
+
+    def class_of(self, task: TaskClass) -> int:
+        """The class's number in the engine, which is rebuilt when there is no room for another class."""
+        engine = self.current()
+        assert engine is not None
+        k = self.class_index.get(task)
+        if k is not None:
+            return k
+        if engine.spare == 0:
+            self.build()
+            return self.class_of(task)
+        k = self.class_index[task] = engine.add_class(task)
+        return k
+
+    # ---- a target that is learnt
+
+    def learnt_target(self) -> Target:
+        """The target workload of the pods that arrived so far."""
+        self.learnt_from = self.arrivals.total()
+        return Target.of(Workload.from_counts(self.arrivals.items(), name="pods seen"))
+
+    def relearn(self) -> bool:
+        """Have the next build learn the target again, if a tenth more pods arrived than last time; whether it will."""
+        if self.target is not None or self.arrivals.total() < 1.1 * self.learnt_from + 1:
+            return False
+        self.stale = True
+        return True

@@ -1,0 +1,34 @@
+"""What the engine needs to know of nodes and pods, and nothing else: equal facts mean that nothing has changed."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from wattpack.model.tasks import TaskClass
+
+MAX_AMOUNT = 10**12  # milli-vCPU or MiB of one node or pod, as in files: far above any machine, far below overflow
+
+
+class NodeFacts(NamedTuple):
+    """A node's allocatable resources and models."""
+
+    name: str
+    cpu_milli: int
+    memory_mib: int
+    gpus: int
+    model: str  # a GPU model of the power profile; "" without GPUs
+    cpu_model: str  # a CPU of the power profile; "": its default
+
+
+class PodFacts(NamedTuple):
+    """A pod as a task, and where it is."""
+
+    uid: str
+    namespace: str
+    name: str
+    task: TaskClass
+    node: str  # "": not bound
+    gpus: tuple[int, ...] | None  # of a bound pod, from its annotation; None: it has none
+    finished: bool
+    scheduler: str
+    created: str

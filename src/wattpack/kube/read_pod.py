@@ -1,0 +1,127 @@
+"""A Kubernetes pod as the engine needs it: a task with its amounts and models, and the GPUs of a bound pod."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from wattpack.errors import UserError
+from wattpack.kube.dialects import foreign_name
+from wattpack.kube.dialects.dialect import Asked, GpuRequest
+from wattpack.kube.dialects.node_devices import WHOLE
+from wattpack.kube.facts import MAX_AMOUNT, PodFacts
+from wattpack.kube.objects import NodeSelectorTerm, Pod, Unreadable
+from wattpack.kube.pod_requests import pod_requests
+from wattpack.kube.quantity import cpu_milli_up, memory_mib_up
+from wattpack.kube.reading import Reading
+from wattpack.model.nodes import MAX_GPUS
+from wattpack.model.tasks import TaskClass, check_class
+
+MAX_POD_GPUS = 10**6
+FINISHED = ("Succeeded", "Failed")  # phases of pods that hold nothing any more
+PLAIN = frozenset({"cpu", "memory", "ephemeral-storage", "pods", WHOLE})  # names that belong to no dialect
+TIME_SLICED = "nvidia.com/gpu.shared"
+
+
+def read_pod(pod: Pod, reading: Reading) -> PodFacts:
+    """The pod's facts; raises Unreadable with the pod's name."""
+    metadata, spec = pod.metadata, pod.spec
+    try:
+        task = read_task(pod, reading)
+        gpus = _gpu_index(pod, task, reading) if spec.node_name and task.num_gpu else None
+    except Unreadable as fault:
+        raise Unreadable(f"pod {metadata.namespace}/{metadata.name}: {fault}") from None
+    return PodFacts(
+        metadata.uid,
+        metadata.namespace,
+        metadata.name,
+        task,
+        spec.node_name,
+        gpus,
+        pod.status.phase in FINISHED,
+        spec.scheduler_name,
+        metadata.creation_timestamp or "",
+    )
+
+
+def read_task(pod: Pod, reading: Reading) -> TaskClass:
+    """What the pod asks for, as a class of tasks."""
+    total, containers = pod_requests(pod)
+    annotations, dialect = pod.metadata.annotations, reading.dialect
+    for name in [*(total.keys() - PLAIN), *annotations]:
+        other = foreign_name(dialect, name)
+        if other:
+            raise Unreadable(f"asks in {name}, which is dialect {other}; the configured one is {dialect.name}")
+    if total.get(TIME_SLICED):
+        raise Unreadable(f"asks for {TIME_SLICED}: the share of a time-sliced GPU is not known")
+    asked = Asked(pod.metadata.namespace, annotations, total, containers, reading.gpu_memory_mib, reading.known_models)
+    wanted = dialect.request(asked)
+    cpu, memory = cpu_milli_up(total.get("cpu", 0)), memory_mib_up(total.get("memory", 0))
+    if max(cpu, memory) > MAX_AMOUNT or wanted.num_gpu > MAX_POD_GPUS:
+        raise Unreadable(
+            f"asks for {cpu} milli-vCPU, {memory} MiB and {wanted.num_gpu} GPUs, expected at most {MAX_AMOUNT} and "
+            f"{MAX_POD_GPUS} GPUs"
+        )
+    spec = gpu_spec(pod, wanted, reading) if wanted.num_gpu else ""
+    task = TaskClass(cpu, memory, wanted.num_gpu, wanted.gpu_milli, spec)
+    try:
+        check_class(task)
+    except UserError as fault:  # dialects check their shares: a bug in one
+        raise Unreadable(str(fault)) from None
+    return task
+
+
+def gpu_spec(pod: Pod, wanted: GpuRequest, reading: Reading) -> str:
+    """The models that the pod allows, as `A|B`: those named in its dialect, node selector and node affinity."""
+    allowed = [set(wanted.models)] if wanted.models else []
+    for label in (reading.gpu_model_label, *reading.dialect.model_labels):
+        if label in pod.spec.node_selector:
+            allowed.append({pod.spec.node_selector[label]})
+        wants = _affinity_values(pod, label)
+        if wants:
+            allowed.append(wants)
+    if not allowed:
+        return ""
+    # An unknown name is kept as it is: it matches no node, and the decision says so.
+    named = [{reading.model(label) or label for label in labels} for labels in allowed]
+    both = set.intersection(*named)
+    if not both:
+        sets = " and ".join("|".join(sorted(names)) for names in named)
+        raise Unreadable(f"no GPU model is allowed by each of {sets}")
+    return "|".join(sorted(both))
+
+
+def _affinity_values(pod: Pod, label: str) -> set[str]:
+    """Values of `label` that the required node affinity allows; empty: any."""
+    affinity = pod.spec.affinity
+    if affinity is None or affinity.node_affinity is None:
+        return set()
+    selector = affinity.node_affinity.required_during_scheduling_ignored_during_execution
+    if selector is None or not selector.node_selector_terms:
+        return set()
+    by_term = [_term_values(term, label) for term in selector.node_selector_terms]
+    return set().union(*by_term) if all(by_term) else set()
+
+
+def _term_values(term: NodeSelectorTerm, label: str) -> set[str]:
+    found = [set(e.values) for e in term.match_expressions if e.key == label and e.operator == "In"]
+    return set.intersection(*found) if found else set()
+
+
+def _gpu_index(pod: Pod, task: TaskClass, reading: Reading) -> tuple[int, ...] | None:
+    """GPUs in the annotation of a bound pod; None: it has no such annotation."""
+    text = reading.dialect.read_index(pod.metadata.annotations)
+    if text == "":
+        return None
+    parts = text.split("-")
+    gpus = tuple(int(part) for part in parts if part.isascii() and part.isdigit() and len(part) < 3)
+    good = len(gpus) == len(parts) == len(set(gpus)) and all(gpu < MAX_GPUS for gpu in gpus)
+    if not good:
+        raise Unreadable(f"GPU index {text!r}, expected different numbers below {MAX_GPUS} like 0-3-4")
+    if len(gpus) != task.num_gpu:
+        raise Unreadable(f"GPU index {text!r}, expected {task.num_gpu} numbers, as many as the pod asks for")
+    return gpus
+
+
+def binding_annotations(gpus: Sequence[int], task: TaskClass, reading: Reading) -> dict[str, str]:
+    """Annotations to write with the Binding, from which the chosen GPUs are read again later."""
+    return reading.dialect.write_index(gpus, task) if gpus else {}

@@ -1,0 +1,135 @@
+"""Array layout of `ocs`: where the parts of its terms, memory, notes and parameters start.
+
+A class names the parts of one float64 array in their order; `lay_out` gives each part its place, one behind another.
+Kernels read `params[PARAM.worth + milli]`. Letters such as dV and B_s are those of policy.py and docs/guide/ocs.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import accumulate
+from typing import NamedTuple, TypeVar
+
+from wattpack.model.nodes import MAX_GPUS, NOTES
+from wattpack.model.power import GPU_MILLI
+from wattpack.model.tasks import MAX_MODELS
+
+QUANTILES = 20  # equal parts of the demand, by vCPU per GPU
+MAX_SIZES = 4  # multi-GPU sizes with a price: those with the most demand
+MAX_SETS = 60  # sets of models that constrained tasks may use
+MAX_GROUPS = 8  # groups of models: models that are in the same sets have one price
+VCPU_STEP_MILLI = 100
+VCPU_STEPS = 641  # 0 to 64 vCPU; a node with more idle vCPU counts as one with 64
+LEVEL_MILLI = 50
+FREE = GPU_MILLI // LEVEL_MILLI + 1  # level of a node with a free GPU; lower levels: its largest part of a GPU in use
+LEVELS = FREE + 1
+
+Parts = TypeVar("Parts", bound=NamedTuple)
+
+
+def lay_out(parts: type[Parts], lengths: Mapping[str, int]) -> Parts:
+    """The place of each part; a part that `lengths` does not name is one number. The last field is the whole length."""
+    *names, end = parts._fields
+    if end != "end" or not lengths.keys() <= set(names):
+        raise ValueError(f"{parts.__name__}: expected `end` as last field and lengths of {names}, got {lengths}")
+    return parts._make(accumulate((lengths.get(name, 1) for name in names), initial=0))
+
+
+def names_of(parts: type[Parts], lengths: Mapping[str, int]) -> tuple[str, ...]:
+    """A name for each number of the array: `power`, or `slots_1`, `slots_2` ... for a part with a length."""
+    found: list[str] = []
+    for name in parts._fields[:-1]:
+        found += [f"{name}_{i + 1}" for i in range(lengths[name])] if name in lengths else [name]
+    return tuple(found)
+
+
+class Terms(NamedTuple):
+    """The terms of a score: what a placement costs, before the prices."""
+
+    power: int  # dP + 0.1 * slack, watts
+    ahead: int  # 0.5 * dE, watts
+    tight: int  # 0.06 * left, watts
+    gpus: int  # dS + dV, GPUs
+    drain: int  # GV * max(1, dV)
+    slots: int  # [MAX_SIZES] dB_s, GPUs
+    scarce: int  # [MAX_GROUPS] dV on nodes of a group of models, 0 elsewhere
+    stranded: int  # dS, GPUs
+    end: int
+
+
+class Memory(NamedTuple):
+    """What the policy remembers: exact sums over the nodes, and how much came and left lately."""
+
+    free_worth: int  # sum of GV
+    free_slots: int  # [MAX_SIZES] sum of B_s
+    set_worth: int  # [MAX_SETS] sum of GV over the nodes with a model of the set
+    arrived: int  # milli-GPU that came, fading
+    released: int  # milli-GPU that left, fading
+    end: int
+
+
+class Notes(NamedTuple):
+    """What `score` needs of a node before the placement; without these notes a score takes twice the time."""
+
+    worth: int  # GV
+    stranded: int  # S
+    sockets_ahead_w: int
+    slots: int  # [MAX_SIZES] B_s
+    end: int
+
+
+class Params(NamedTuple):
+    """What is fixed for a run: statistics of the target workload (statistics.py) and the look ahead (ahead.py)."""
+
+    worth: int  # [1001] V(r): GPUs that r free milli of one GPU are worth
+    strands: int  # [QUANTILES] 1 / kappa_q, ascending: GPUs that one milli-vCPU keeps usable
+    strand_sums: int  # [QUANTILES + 1] sums of the first q of them
+    capacity: int  # GPUs of the datacenter
+    service: int  # D, the knob
+    size_count: int  # number of multi-GPU sizes
+    size: int  # [MAX_SIZES] s
+    size_per_cpu: int  # [MAX_SIZES] 1 / c_s, per milli-vCPU
+    size_gpus: int  # [MAX_SIZES, MAX_GPUS + 1] GPUs that tasks of s GPUs can use, by the number of free GPUs
+    size_demand: int  # [MAX_SIZES] d_s
+    set_count: int  # number of sets of models
+    set_demand: int  # [MAX_SETS] d_A
+    group_count: int  # number of groups of models
+    group_of: int  # [MAX_MODELS] group of a model, -1 where its price is always 0
+    model_in: int  # [MAX_MODELS, MAX_SETS] 1 where the model is in the set
+    group_in: int  # [MAX_GROUPS, MAX_SETS] 1 where the models of the group are in the set
+    wake_w: int  # watts of waking a GPU of the median model, by watts
+    wake_share: int  # the same as a share of that GPU's watts: 1 in the step model, about 0 in a linear one
+    merit: int  # [MAX_MODELS] 1 up to the median model's draw, 0 one socket's watts above it
+    no_gpu_fits: int  # [VCPU_STEPS] F0
+    gpu_fits: int  # [LEVELS, VCPU_STEPS] F1
+    part_fits: int  # [1001] G
+    end: int
+
+
+_TERM_LENGTHS = {"slots": MAX_SIZES, "scarce": MAX_GROUPS}
+
+TERM = lay_out(Terms, _TERM_LENGTHS)
+TERM_NAMES = names_of(Terms, _TERM_LENGTHS)
+MEMORY = lay_out(Memory, {"free_slots": MAX_SIZES, "set_worth": MAX_SETS})
+NOTE = lay_out(Notes, {"slots": MAX_SIZES})
+PARAM = lay_out(
+    Params,
+    {
+        "worth": GPU_MILLI + 1,
+        "strands": QUANTILES,
+        "strand_sums": QUANTILES + 1,
+        "size": MAX_SIZES,
+        "size_per_cpu": MAX_SIZES,
+        "size_gpus": MAX_SIZES * (MAX_GPUS + 1),
+        "size_demand": MAX_SIZES,
+        "set_demand": MAX_SETS,
+        "group_of": MAX_MODELS,
+        "model_in": MAX_MODELS * MAX_SETS,
+        "group_in": MAX_GROUPS * MAX_SETS,
+        "merit": MAX_MODELS,
+        "no_gpu_fits": VCPU_STEPS,
+        "gpu_fits": LEVELS * VCPU_STEPS,
+        "part_fits": GPU_MILLI + 1,
+    },
+)
+assert NOTE.end <= NOTES
