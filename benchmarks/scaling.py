@@ -20,9 +20,8 @@ from wattpack.datasets import alibaba2023
 from wattpack.datasets.inflation import node_order, run_workload, seeded
 from wattpack.engine.core.decide import decide
 from wattpack.engine.core.engine import Engine
-from wattpack.engine.core.faults import NOWHERE
 from wattpack.engine.core.pick import pick
-from wattpack.engine.core.state import arrive, place, release
+from wattpack.engine.core.state import NOWHERE, arrive, place, release
 from wattpack.engine.runs.arrivals import draw_luck, run_arrivals
 from wattpack.jit import kernel
 from wattpack.model.target import Target

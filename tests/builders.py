@@ -12,7 +12,7 @@ from reference import Gpus, Node, Task
 from wattpack.engine.core.engine import Engine
 from wattpack.engine.core.explain import Explanation, explain
 from wattpack.engine.core.plan import Plan
-from wattpack.engine.core.scores import new_scores
+from wattpack.engine.core.score_cache import new_scores
 from wattpack.engine.core.state import State
 from wattpack.engine.core.state import place as place_kernel
 from wattpack.engine.core.state import release as release_kernel

@@ -24,7 +24,7 @@ from builders import (
 from churn import Churn, assert_decide_alike, churns, engine_for
 from wattpack.datasets import alibaba2023
 from wattpack.datasets.inflation import node_order, run_workload, seeded
-from wattpack.engine.core import buckets
+from wattpack.engine.core import score_cache
 from wattpack.engine.core.engine import Engine
 from wattpack.engine.runs.arrivals import draw_luck, run_arrivals
 from wattpack.engine.runs.record import Run
@@ -143,7 +143,7 @@ def test_buckets_decide_as_the_plain_scan_on_the_built_in_datacenter(policy: str
     fast, plain = new_engine(inputs, policy), without_buckets(new_engine(inputs, policy))
     assert fast.plan.bucketed == ("random" not in policy)
     assert_same(run_arrivals(fast, inputs.workload, inputs.luck), run_arrivals(plain, inputs.workload, inputs.luck))
-    assert fast.scores.asked.in_use.max() < 512  # few distinct terms: what the fast path counts on
+    assert fast.scores.cache.asked.in_use.max() < 512  # few distinct terms: what the fast path counts on
 
 
 @pytest.mark.compiled
@@ -151,12 +151,12 @@ def test_buckets_decide_as_the_plain_scan_on_the_built_in_datacenter(policy: str
 def test_a_class_with_too_many_distinct_scores_is_decided_by_the_plain_scan(
     policy: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(buckets, "MOST_BUCKETS", 128)
+    monkeypatch.setattr(score_cache, "MOST_BUCKETS", 128)
     inputs = paper_inputs("default", seed=4)
     fast, plain = new_engine(inputs, policy), without_buckets(new_engine(inputs, policy))
     assert_same(run_arrivals(fast, inputs.workload, inputs.luck), run_arrivals(plain, inputs.workload, inputs.luck))
-    overflown = fast.scores.asked.overflow.sum()
-    assert 0 < overflown < len(fast.scores.asked)  # both ways within one run
+    overflown = fast.scores.cache.asked.overflow.sum()
+    assert 0 < overflown < len(fast.scores.cache.asked)  # both ways within one run
 
 
 @pytest.mark.compiled
@@ -167,7 +167,7 @@ def test_a_steady_state_does_not_depend_on_how_many_buckets_there_are(
     """With 32 the columns overflow or make room all the time, with 2,048 there is enough."""
     datacenter, trace, mix = alibaba2023.datacenter(), alibaba2023.trace("multigpu20"), make_mix(policy)
     usual = run_steady(datacenter, trace, mix, 0.8, seed=3, arrivals=8_000)
-    monkeypatch.setattr(buckets, "MOST_BUCKETS", 32)
+    monkeypatch.setattr(score_cache, "MOST_BUCKETS", 32)
     assert run_steady(datacenter, trace, mix, 0.8, seed=3, arrivals=8_000) == usual
 
 
@@ -188,12 +188,12 @@ def test_the_first_node_of_a_bucket_is_found_beyond_its_first_block() -> None:
     """Two blocks of equal nodes that hold one task each: after a block's worth of tasks the next block is used."""
     task = make_task(gpu=1)
     engine = make_engine([make_node(gpus=1)] * 128, [task], "fgd")
-    assert engine.scores.block_bits == 6
+    assert engine.scores.cache.block_bits == 6
     assert [arrive(engine, task)[0] for _ in range(129)] == [*range(128), None]
 
 
 def test_blocks_grow_with_the_datacenter() -> None:
-    assert [1 << buckets.block_bits(nodes) for nodes in (1, 1213, 12_130, 121_300)] == [64, 64, 128, 1024]
+    assert [1 << score_cache.block_bits(nodes) for nodes in (1, 1213, 12_130, 121_300)] == [64, 64, 128, 1024]
 
 
 def test_different_scores_with_equal_sums_go_to_the_first_node() -> None:
@@ -203,19 +203,19 @@ def test_different_scores_with_equal_sums_go_to_the_first_node() -> None:
     fast = make_engine(nodes, [task], "vcpu+gpus", *policies)
     plain = without_buckets(make_engine(nodes, [task], "vcpu+gpus", *policies))
     assert arrive(fast, task) == arrive(plain, task) == (1, ())
-    assert fast.scores.asked.buckets.tolist() == [4]
+    assert fast.scores.cache.asked.buckets.tolist() == [4]
 
 
 def test_one_bucket_more_than_there_are_overflows_and_the_best_node_still_wins(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Node n has n + 1 vCPU: as many scores as nodes, and the last is the best."""
-    monkeypatch.setattr(buckets, "MOST_BUCKETS", 64)
+    monkeypatch.setattr(score_cache, "MOST_BUCKETS", 64)
     task = make_task(cpu=1)
     for nodes, overflow in ((64, 0), (65, 1)):
         engine = make_engine([make_node(gpus=0, cpu=n + 1) for n in range(nodes)], [task], "many", MANY)
         assert arrive(engine, task)[0] == nodes - 1
-        assert engine.scores.asked.overflow.tolist() == [overflow]
+        assert engine.scores.cache.asked.overflow.tolist() == [overflow]
         # it has nodes - 1 vCPU left now, as many as the node before it, which comes first
         assert arrive(engine, task)[0] == nodes - 2
 
@@ -225,8 +225,8 @@ def test_buckets_that_became_empty_are_used_again() -> None:
     task = make_task(cpu=1)
     engine = make_engine([make_node(gpus=0, cpu=900)], [task], "many", MANY)
     assert [arrive(engine, task)[0] for _ in range(901)] == [0] * 900 + [None]
-    asked = engine.scores.asked[0]
-    assert (asked.in_use, asked.overflow, asked.room) == (0, 0, buckets.FIRST_BUCKETS)
+    asked = engine.scores.cache.asked[0]
+    assert (asked.in_use, asked.overflow, asked.room) == (0, 0, score_cache.FIRST_BUCKETS)
 
 
 def test_a_term_that_is_0_at_first_tells_nodes_apart_once_it_is_not() -> None:
@@ -235,7 +235,7 @@ def test_a_term_that_is_0_at_first_tells_nodes_apart_once_it_is_not() -> None:
     policy = Policy("used", "", gpu_in_use)
     engine = make_engine([make_node(gpus=1), make_node(gpus=1)], [task, shares], "used", policy)
     assert decide(engine, task) == (0, ())
-    assert engine.scores.asked[0].used == 0
+    assert engine.scores.cache.asked[0].used == 0
     place(engine, shares, 0, (0,))
     assert decide(engine, task) == (1, ())
-    assert engine.scores.asked[0].used == 1
+    assert engine.scores.cache.asked[0].used == 1

@@ -22,8 +22,7 @@ from kube.cluster_cases import (
 )
 from wattpack.datasets import alibaba2023
 from wattpack.datasets.inflation import run_workload, seeded
-from wattpack.engine.core.decide import NOWHERE
-from wattpack.engine.core.state import COLUMNS
+from wattpack.engine.core.state import COLUMNS, NOWHERE
 from wattpack.engine.runs.arrivals import simulate
 from wattpack.kube.cluster import Cluster
 from wattpack.kube.facts import NodeFacts

@@ -6,7 +6,7 @@ import pytest
 from builders import make_datacenter, make_node
 from wattpack.engine.core.columns import CLASS, COLUMN
 from wattpack.engine.core.plan import PART
-from wattpack.engine.core.scores import ASKED, FAILURES
+from wattpack.engine.core.score_cache import ASKED, FAILURES
 from wattpack.errors import UserError
 from wattpack.model.nodes import MAX_GPUS, NODE
 from wattpack.model.target import TARGET

@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 
 from wattpack.engine.core.engine import Engine
-from wattpack.engine.core.faults import NOWHERE
+from wattpack.engine.core.state import NOWHERE
 from wattpack.engine.live.one_decision import FITTING, GPUS, OFFERED, TOLD, Choice
 from wattpack.kube.facts import PodFacts
 from wattpack.kube.gpus import gpu_numbers

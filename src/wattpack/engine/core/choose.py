@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from wattpack.engine.core.buckets import CHUNK, first_node
-from wattpack.engine.core.faults import NOWHERE
-from wattpack.engine.core.scores import Scores
+from wattpack.engine.core.buckets import first_node
+from wattpack.engine.core.score_cache import CHUNK, Scores
+from wattpack.engine.core.state import NOWHERE
 from wattpack.jit import inner, step
 
 
@@ -40,15 +40,15 @@ def choose_open_bucket(scores: Scores, column: int, rows: int) -> int:
     """The first node of the buckets with the largest total, rows being those of `combine_open_buckets`."""
     if rows == 0:
         return NOWHERE
-    buckets, total = scores.open, scores.bucket_total
+    buckets, total = scores.scratch.open_buckets, scores.scratch.bucket_total
     best = total[0]
     for i in range(rows):
         best = total[i] if total[i] > best else best
-    chosen = scores.bucket.shape[1]
+    chosen = scores.cache.bucket.shape[1]
     for i in range(rows):
         if total[i] == best:
-            chosen = first_node(scores, column, buckets[i], chosen)
-    return chosen if chosen < scores.bucket.shape[1] else NOWHERE  # a NaN equals nothing: never an index
+            chosen = first_node(scores.cache, column, buckets[i], chosen)
+    return chosen if chosen < scores.cache.bucket.shape[1] else NOWHERE  # a NaN equals nothing: never an index
 
 
 @step
@@ -57,21 +57,21 @@ def choose_bucket(scores: Scores, column: int, rows: int) -> int:
 
     The best of each chunk first: the search for the buckets that have it is then short.
     """
-    total = scores.bucket_total[:rows]
+    total = scores.scratch.bucket_total[:rows]
     chunks = (rows + CHUNK - 1) // CHUNK
-    chunk_best = scores.chunk_best[:chunks]
+    chunk_best = scores.scratch.chunk_best[:chunks]
     for i in range(chunks):
         chunk_best[i] = largest(total[i * CHUNK : min((i + 1) * CHUNK, rows)])
     best = largest(chunk_best)
     if best == -np.inf:
         return NOWHERE
-    chosen = scores.bucket.shape[1]
+    chosen = scores.cache.bucket.shape[1]
     for i in range(chunks):
         if chunk_best[i] == best:
             for b in range(i * CHUNK, min((i + 1) * CHUNK, rows)):
                 if total[b] == best:
-                    chosen = first_node(scores, column, b, chosen)
-    return chosen if chosen < scores.bucket.shape[1] else NOWHERE
+                    chosen = first_node(scores.cache, column, b, chosen)
+    return chosen if chosen < scores.cache.bucket.shape[1] else NOWHERE
 
 
 @inner

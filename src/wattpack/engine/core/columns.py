@@ -1,25 +1,30 @@
 """Which classes of tasks fit a node, as bits, and which classes share one column of scores.
 
-A node changes once and is then looked at by many classes, most of which it does not fit. So the filter is answered for
-all classes at once when a node changes: each condition depends on one number of the node and is a table of bits by that
-number, and a node fits the classes that are in all of them (`fits` in model/fit.py says the same of one class; tested).
+After a node has changed, many classes look at it, and most of them do not fit. So the filter is computed for all
+classes at once when a node changes: each condition depends on one number of the node and is a table of bits by that
+number; the classes that fit are in all of these tables (`fits` in model/fit.py gives the same answer for one class;
+tested).
 
 Classes that differ only in what no policy of the plan reads (memory, models) have equal scores on every node. They
-share a column; the bits say which of them a node fits. The Default trace has 151 classes in 91 columns, one with
+share a column; the bits say which of them fit a node. The Default trace has 151 classes in 91 columns, one with
 constraints on models 457 in 91.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from wattpack.engine.core.records import ClassPlace, ColumnClasses, Records
 from wattpack.jit import inner
 from wattpack.model.fit import MAX_TASKS
 from wattpack.model.nodes import MAX_GPUS
 from wattpack.model.power import GPU_MILLI
+
+if TYPE_CHECKING:  # state.py imports this module
+    from wattpack.engine.core.state import State
 
 BITS = 63  # classes a word: no word is negative
 
@@ -32,9 +37,9 @@ COLUMN = np.dtype([("like", np.int64), ("word", np.int64), ("mask", np.int64), (
 class Columns(NamedTuple):
     """Fixed for a run."""
 
-    of: Any  # CLASS records, one a class
-    all: Any  # COLUMN records; `like` is a class of the column, `classes` their number
-    # Bits of the classes that may be on a node, by its type, by how much of something it has left, ...
+    of: Records[ClassPlace]  # [classes]
+    all: Records[ColumnClasses]  # [columns]
+    # Bits of the classes that pass one condition, by the number of the node that it depends on.
     by_type: NDArray[np.int64]  # [types, words]
     by_gpu_most: NDArray[np.int64]  # [1001, words]
     by_gpu_free: NDArray[np.int64]  # [MAX_GPUS + 1, words]
@@ -45,15 +50,15 @@ class Columns(NamedTuple):
 
 
 def new_columns(tasks: Any, nodes: Any, sharing: int) -> Columns:
-    """Columns for these TASK and NODE records; of the classes, the first `sharing` may share.
+    """Columns for these TASK and NODE records; the first `sharing` classes may share columns.
 
-    The places of the others do not depend on what they ask for: they can become other classes later.
+    The places of the other classes do not depend on what they request, so that they can be replaced later.
     """
     alike: dict[Any, list[int]] = {}
     names = ["cpu_milli", "num_gpu", "gpu_milli"]
     for k, amounts in enumerate(tasks[names].tolist()):
         alike.setdefault(amounts if k < sharing else k, []).append(k)
-    # Plain numbers first, arrays at the end: every run starts with this (1.7 ms less for the Default trace).
+    # Plain numbers first, arrays at the end: this saves 1.7 ms at the start of each run (Default trace).
     places = [(0, 0, 0)] * len(tasks)
     columns: list[tuple[int, int, int, int]] = []
     used = 0  # bits given away
@@ -61,7 +66,7 @@ def new_columns(tasks: Any, nodes: Any, sharing: int) -> Columns:
         for start in range(0, len(classes), BITS):
             together = classes[start : start + BITS]
             if used % BITS + len(together) > BITS:
-                used += BITS - used % BITS  # they would not be in one word
+                used += BITS - used % BITS  # all of them must be in one word
             word, at = divmod(used, BITS)
             for i, k in enumerate(together):
                 places[k] = (len(columns), word, 1 << (at + i))
@@ -124,6 +129,6 @@ def fitting_classes(columns: Columns, node: Any, word: int, cpu: int, memory: in
 
 
 @inner
-def fits_class(state: Any, k: int, n: int) -> bool:
+def fits_class(state: State, k: int, n: int) -> bool:
     """Whether node `n` fits class `k` now."""
     return bool(state.fit[n, state.columns.of[k].word] & state.columns.of[k].bit != 0)

@@ -19,7 +19,7 @@ from wattpack.engine.core.pricing import (
     price_rows,
     weigh,
 )
-from wattpack.engine.core.scores import Scores
+from wattpack.engine.core.score_cache import Scores
 from wattpack.engine.core.state import State
 from wattpack.jit import inner, step
 from wattpack.model.policy import Normalise
@@ -29,28 +29,29 @@ DRAW = int(Normalise.DRAW)
 
 @step
 def combine_nodes(state: State, plan: Plan, scores: Scores, k: int, luck: float, mask: Any, feasible: int) -> None:
-    """The totals of the nodes n with mask[n] >= 0, `feasible` in number, into `scores.total`."""
-    terms = scores.terms[state.columns.of[k].column]
-    combine_rows(state, plan, scores.one, k, terms, mask, feasible, luck, scores.raw, scores.total)
+    """The totals of the nodes n with mask[n] >= 0, `feasible` in number, into `Scratch.total`."""
+    terms, scratch = scores.cache.terms[state.columns.of[k].column], scores.scratch
+    combine_rows(state, plan, scratch.term_values, k, terms, mask, feasible, luck, scratch.raw, scratch.total)
 
 
 @step
 def rank_nodes(state: State, plan: Plan, scores: Scores, k: int, luck: float, mask: Any, feasible: int) -> None:
     """`combine_nodes` for a choice: see `rank_rows`."""
-    terms = scores.terms[state.columns.of[k].column]
-    rank_rows(state, plan, scores.one, k, terms, mask, feasible, luck, scores.raw, scores.total)
+    terms, scratch = scores.cache.terms[state.columns.of[k].column], scores.scratch
+    rank_rows(state, plan, scratch.term_values, k, terms, mask, feasible, luck, scratch.raw, scratch.total)
 
 
 @inner
 def combine_open_buckets(plan: Plan, scores: Scores, column: int, bit: int) -> int:
     """The totals of the buckets whose nodes fit the class `bit`, where every price is 1. Returns their number.
 
-    Row i is bucket scores.open[i]; the totals are in `scores.bucket_total`. It repeats `combine_rows` for a list of
-    rows: with a mask over all buckets, runs of `bestfit` and of mixes took 8 % longer (measured).
+    Row i is bucket open_buckets[i] of the scratch; its `bucket_total` has the totals. This repeats `combine_rows` for a
+    list of rows: with a mask over all buckets, runs of `bestfit` and of mixes took 8 % longer (measured).
     """
-    offers, key, buckets, total = scores.offers[column], scores.key[column], scores.open, scores.bucket_total
+    offers, key = scores.cache.offers[column], scores.cache.key[column]
+    buckets, total = scores.scratch.open_buckets, scores.scratch.bucket_total
     rows = 0
-    for b in range(scores.asked[column].buckets):  # branch-free append: a branch would mispredict
+    for b in range(scores.cache.asked[column].buckets):  # branch-free append: a branch would mispredict
         buckets[rows] = b
         total[rows] = 0.0
         rows += offers[b] & bit != 0
@@ -71,23 +72,23 @@ def combine_open_buckets(plan: Plan, scores: Scores, column: int, bit: int) -> i
 
 @step
 def rank_buckets(state: State, plan: Plan, scores: Scores, k: int) -> int:
-    """`rank_nodes` over all buckets of the column, into `scores.bucket_total`: -inf where no node fits class `k`.
+    """`rank_nodes` over all buckets of the column, into `Scratch.bucket_total`: -inf where no node fits class `k`.
 
     Returns the number of rows, 0 after a fault.
     """
-    column, bit = state.columns.of[k].column, state.columns.of[k].bit
-    rows = scores.asked[column].buckets
-    offers, mask, total = scores.offers[column], scores.bucket_mask[:rows], scores.bucket_total[:rows]
+    column, bit, scratch = state.columns.of[k].column, state.columns.of[k].bit, scores.scratch
+    rows, offers, key = scores.cache.asked[column].buckets, scores.cache.offers[column], scores.cache.key[column]
+    mask, raw, total = scratch.bucket_mask[:rows], scratch.bucket_raw[:rows], scratch.bucket_total[:rows]
     if len(plan.parts) == 1 and plan.parts[0].normalise == NONE:
-        if not weigh(state, plan, k, 0, scores.one):
+        if not weigh(state, plan, k, 0, scratch.term_values):
             return 0
-        price_offers(scores.one, scores.key[column], offers, bit, scores.priced, total)
+        price_offers(scratch.term_values, key, offers, bit, scratch.priced, total)
         return rows
     feasible = 0
     for b in range(rows):
         mask[b] = 0 if offers[b] & bit != 0 else -1
         feasible += mask[b] >= 0
-    rank_rows(state, plan, scores.one, k, scores.key[column], mask, feasible, 0.0, scores.bucket_raw[:rows], total)
+    rank_rows(state, plan, scratch.term_values, k, key, mask, feasible, 0.0, raw, total)
     if state.fault[KIND] != NO_FAULT:
         return 0
     for b in range(rows):
@@ -99,7 +100,7 @@ def rank_buckets(state: State, plan: Plan, scores: Scores, k: int) -> int:
 def combine_rows(
     state: State,
     plan: Plan,
-    one: Any,
+    term_values: Any,
     k: int,
     terms: Any,
     mask: Any,
@@ -110,12 +111,12 @@ def combine_rows(
 ) -> None:
     """total[n] = sum over components of weight * normalised score, where mask[n] >= 0 (`feasible` rows).
 
-    terms: float64[terms, rows]. raw, one: scratch.
+    terms: float64[terms, rows]. raw, term_values: scratch.
     """
     for n in range(len(mask)):
         total[n] = 0.0
     for component in range(len(plan.parts)):
-        price_rows(state, plan, one, k, component, terms, mask, raw)
+        price_rows(state, plan, term_values, k, component, terms, mask, raw)
         normalise(plan.parts[component].normalise, mask, raw, feasible, luck)
         for n in range(len(mask)):
             if mask[n] >= 0:
@@ -126,7 +127,7 @@ def combine_rows(
 def rank_rows(
     state: State,
     plan: Plan,
-    one: Any,
+    term_values: Any,
     k: int,
     terms: Any,
     mask: Any,
@@ -141,16 +142,16 @@ def rank_rows(
     """
     how = plan.parts[0].normalise
     if len(plan.parts) == 1 and (how == NONE or how >= FIRST_TERM_100):
-        price_rows(state, plan, one, k, 0, terms, mask, total)
+        price_rows(state, plan, term_values, k, 0, terms, mask, total)
     else:
-        combine_rows(state, plan, one, k, terms, mask, feasible, luck, raw, total)
+        combine_rows(state, plan, term_values, k, terms, mask, feasible, luck, raw, total)
 
 
 @step
 def component_scores(state: State, plan: Plan, scores: Scores, k: int, component: int, mask: Any) -> None:
-    """Raw scores of one component for class `k` into `scores.raw`; where mask[n] < 0 they mean nothing."""
-    terms = scores.terms[state.columns.of[k].column]
-    price_rows(state, plan, scores.one, k, component, terms, mask, scores.raw)
+    """Raw scores of one component for class `k` into `Scratch.raw`; where mask[n] < 0 they mean nothing."""
+    terms = scores.cache.terms[state.columns.of[k].column]
+    price_rows(state, plan, scores.scratch.term_values, k, component, terms, mask, scores.scratch.raw)
 
 
 @step

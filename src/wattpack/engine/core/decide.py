@@ -18,10 +18,11 @@ from typing import Any
 from wattpack.engine.core.choose import choose, choose_bucket, choose_open_bucket, first_feasible
 from wattpack.engine.core.columns import fits_class
 from wattpack.engine.core.combine import combine_open_buckets, rank_buckets, rank_nodes
-from wattpack.engine.core.faults import FLAG, KIND, NO_FAULT, NOT_FINITE, NOWHERE, refuse_column
+from wattpack.engine.core.faults import FLAG, KIND, NO_FAULT, NOT_FINITE, refuse_column
 from wattpack.engine.core.plan import Plan
-from wattpack.engine.core.scores import Scores, filter_and_score, scatter, scattered
-from wattpack.engine.core.state import State
+from wattpack.engine.core.score_cache import Scores
+from wattpack.engine.core.scores import filter_and_score, scatter, scattered
+from wattpack.engine.core.state import NOWHERE, State
 from wattpack.jit import inner, step
 
 
@@ -30,40 +31,42 @@ def decide(state: State, plan: Plan, scores: Scores, k: int, luck: float) -> int
     """The node for a task of class `k`, or NOWHERE. `luck` in [0, 1) is for policies that draw."""
     column = state.columns.of[k].column
     filter_and_score(state, plan, scores, column)  # steps 1 and 2
-    asked = scores.asked[column]
+    asked, scratch = scores.cache.asked[column], scores.scratch
     if not scattered(plan, asked):
         return decide_over_buckets(state, plan, scores, k, column)  # 3, 4 and 5
     if asked.overflow == NOT_FINITE:
-        return refuse_column(state, asked, k)
+        refuse_column(state, asked, k)
+        return NOWHERE
     if state.columns.all[column].classes == 1:
-        return decide_over_nodes(state, plan, scores, k, luck, scores.bucket[column], asked.feasible)
+        return decide_over_nodes(state, plan, scores, k, luck, scores.cache.bucket[column], asked.feasible)
     feasible = 0
-    for n in range(len(scores.mask)):
-        scores.mask[n] = 0 if fits_class(state, k, n) else -1
-        feasible += scores.mask[n] >= 0
-    return decide_over_nodes(state, plan, scores, k, luck, scores.mask, feasible)
+    for n in range(len(scratch.mask)):
+        scratch.mask[n] = 0 if fits_class(state, k, n) else -1
+        feasible += scratch.mask[n] >= 0
+    return decide_over_nodes(state, plan, scores, k, luck, scratch.mask, feasible)
 
 
 @step
 def decide_among(state: State, plan: Plan, scores: Scores, k: int, luck: float, offered: Any) -> int:
     """`decide` among the nodes n with offered[n]: a live scheduler may have refused the others already.
 
-    Afterwards scores.mask[n] >= 0 for the nodes that took part; scores.taking_part[0] is their number.
+    Afterwards mask[n] >= 0 in the scratch for the nodes that took part; taking_part[0] is their number.
     """
     column = state.columns.of[k].column
     filter_and_score(state, plan, scores, column)  # steps 1 and 2
-    asked = scores.asked[column]
-    scores.taking_part[0] = 0
+    asked, scratch = scores.cache.asked[column], scores.scratch
+    scratch.taking_part[0] = 0
     if state.world.tally[FLAG, 0] != 0 or asked.overflow == NOT_FINITE:
-        return refuse_column(state, asked, k)
+        refuse_column(state, asked, k)
+        return NOWHERE
     if not scattered(plan, asked):
         scatter(scores, column)
     feasible = 0
-    for n in range(len(scores.mask)):
-        scores.mask[n] = 0 if offered[n] and fits_class(state, k, n) else -1
-        feasible += scores.mask[n] >= 0
-    scores.taking_part[0] = feasible
-    return decide_over_nodes(state, plan, scores, k, luck, scores.mask, feasible)
+    for n in range(len(scratch.mask)):
+        scratch.mask[n] = 0 if offered[n] and fits_class(state, k, n) else -1
+        feasible += scratch.mask[n] >= 0
+    scratch.taking_part[0] = feasible
+    return decide_over_nodes(state, plan, scores, k, luck, scratch.mask, feasible)
 
 
 @inner
@@ -86,4 +89,4 @@ def decide_over_nodes(state: State, plan: Plan, scores: Scores, k: int, luck: fl
     rank_nodes(state, plan, scores, k, luck, mask, feasible)  # 3 and 4
     if state.fault[KIND] != NO_FAULT:
         return NOWHERE
-    return choose(mask, scores.total)  # 5
+    return choose(mask, scores.scratch.total)  # 5

@@ -5,7 +5,7 @@ from __future__ import annotations
 from wattpack.engine.core.columns import new_columns
 from wattpack.engine.core.faults import BAD_SCORE, CLASS, KIND, NO_FAULT, NOT_FINITE, raise_fault
 from wattpack.engine.core.plan import new_plan
-from wattpack.engine.core.scores import new_scores
+from wattpack.engine.core.score_cache import new_scores
 from wattpack.engine.core.state import filter_all, new_state
 from wattpack.errors import RunError
 from wattpack.model.nodes import Datacenter
@@ -55,5 +55,7 @@ class Engine:
         """Raise a RunError if the kernel that was called last met a score or price that is not finite."""
         if self.state.fault[KIND] != NO_FAULT:
             if self.state.fault[KIND] == BAD_SCORE:  # it stays in the cache: nothing more is chosen from that column
-                self.scores.asked[self.state.columns.of[int(self.state.fault[CLASS])].column].overflow = NOT_FINITE
+                self.scores.cache.asked[
+                    self.state.columns.of[int(self.state.fault[CLASS])].column
+                ].overflow = NOT_FINITE
             raise_fault(self.state, self.plan, self.mix, self.datacenter, self.classes, workload)

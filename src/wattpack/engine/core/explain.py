@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from wattpack.engine.core.combine import combine_nodes, component_scores, normalise
 from wattpack.engine.core.decide import decide_among
 from wattpack.engine.core.engine import Engine
-from wattpack.engine.core.faults import KIND, NO_FAULT, NOWHERE
+from wattpack.engine.core.faults import KIND, NO_FAULT
 from wattpack.engine.core.pick import pick
 from wattpack.engine.core.plan import Plan
 from wattpack.engine.core.pricing import FIRST_TERM_100, treat_first_term
-from wattpack.engine.core.scores import Scores
-from wattpack.engine.core.state import State
+from wattpack.engine.core.score_cache import Scores
+from wattpack.engine.core.state import NOWHERE, State
 from wattpack.jit import kernel
 from wattpack.model.fit import fits
 from wattpack.model.nodes import Datacenter
@@ -42,29 +42,29 @@ def explain_decision(
     Filled: verdict, int64[nodes]; raw and normal, float64[components, nodes]; priced, float64[terms, nodes], what each
     term adds to `raw`; total, float64[nodes].
     """
+    scratch, terms = scores.scratch, scores.cache.terms[state.columns.of[k].column]
     chosen = decide_among(state, plan, scores, k, luck[0], offered)
     if state.fault[KIND] != NO_FAULT:
         return NOWHERE
     for n in range(len(state.nodes)):
         verdict[n] = fits(state.nodes[n], state.tasks[k])
-    for c in range(len(plan.parts)):
-        part = plan.parts[c]
-        component_scores(state, plan, scores, k, c, scores.mask)
+    for component in range(len(plan.parts)):
+        part = plan.parts[component]
+        component_scores(state, plan, scores, k, component, scratch.mask)
         for n in range(len(state.nodes)):
-            raw[c, n] = scores.raw[n]
-        for t in range(part.terms_at, part.terms_end):
+            raw[component, n] = scratch.raw[n]
+        for term in range(part.terms_at, part.terms_end):
             for n in range(len(state.nodes)):
-                priced[t, n] = scores.one[t] * scores.terms[state.columns.of[k].column, t, n]
+                priced[term, n] = scratch.term_values[term] * terms[term, n]
         if part.normalise >= FIRST_TERM_100:
-            t = part.terms_at
-            first = scores.terms[state.columns.of[k].column, t]
-            treat_first_term(part.normalise, scores.one[t], first, scores.mask, priced[t])
-        normalise(part.normalise, scores.mask, scores.raw, scores.taking_part[0], luck[0])
+            first, price = part.terms_at, scratch.term_values[part.terms_at]
+            treat_first_term(part.normalise, price, terms[first], scratch.mask, priced[first])
+        normalise(part.normalise, scratch.mask, scratch.raw, scratch.taking_part[0], luck[0])
         for n in range(len(state.nodes)):
-            normal[c, n] = scores.raw[n]
-    combine_nodes(state, plan, scores, k, luck[0], scores.mask, scores.taking_part[0])
+            normal[component, n] = scratch.raw[n]
+    combine_nodes(state, plan, scores, k, luck[0], scratch.mask, scratch.taking_part[0])
     for n in range(len(state.nodes)):
-        total[n] = scores.total[n]
+        total[n] = scratch.total[n]
     return chosen
 
 

@@ -1,13 +1,13 @@
-"""Scores and prices that are not finite: kernels note them where they arise and stop, Python ends the run in one line.
+"""Scores and prices that are not finite: kernels note them and stop; Python then raises an error of one line.
 
-Kernels have no bounds checks, and a NaN that reaches `choose` is equal to nothing, not even to itself: the search for
-the node that has the best score would leave the arrays. Terms and prices are therefore limited to LARGEST, which keeps
-every sum of weighted products finite.
+Kernels have no bounds checks, and NaN is not equal to itself: with a NaN in `choose`, the search for the node with the
+best score would leave the arrays. Terms and prices are therefore limited to LARGEST, which keeps every sum of weighted
+products finite.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,14 +17,18 @@ from wattpack.model.nodes import Datacenter
 from wattpack.model.policy import Mix, Policy
 from wattpack.model.tasks import TaskClass, Workload
 
+if TYPE_CHECKING:  # both import this module
+    from wattpack.engine.core.plan import Plan
+    from wattpack.engine.core.records import AskedColumn
+    from wattpack.engine.core.state import State
+
 LARGEST = 1e100
-NOWHERE = -1  # no node: the task fits none, or a fault was noted
 
 # Places of `State.fault`.
 KIND, CLASS, TERM, VALUE, TASK = range(5)  # TASK: place in the sequence + 1, 0: not known
 FAULT_PLACES = 5
-# Before the params of a policy of the user's own: the addresses of its functions, and the latest score that is not
-# finite, with what tells its node.
+# In front of the params of a user's policy: the addresses of its functions, and the latest score that is not finite,
+# with two values that identify its node.
 SCORE, WEIGH, REMEMBER, BAD_TERM, BAD_VALUE, NODE_CHANGED_AT, NODE_TYPE, FIRST_PARAM = range(8)
 FLAG = 2  # row of `World.tally`; its first number is 1 after a score that is not finite
 NOT_FINITE = 2  # in the place of a column's overflow
@@ -42,10 +46,10 @@ def note_bad_terms(node: Any, world: Any, params: Any, terms: Any) -> None:
 
 @kernel
 def own_score(node: Any, task: Any, world: Any, params: Any, memory: Any, terms: Any) -> int:
-    """`score` of a policy of the user's own, and a look at what it has written.
+    """Calls `score` of a user's policy and checks the terms that it has written.
 
-    It stands in the place of the policy's function. The same look in the engine's own loop made runs of all policies 2
-    to 5 % slower, wherever it stood (measured); here it costs nothing to the built-in ones, whose scores are finite.
+    It replaces the policy's function. The same check in the engine's loop made runs of all policies 2 to 5 % slower
+    (measured); here it costs the built-in policies nothing, and their scores are finite.
     """
     gpu = call_for_int(int(params[SCORE]), (node, task, world, params[FIRST_PARAM:], memory, terms))
     note_bad_terms(node, world, params, terms)
@@ -80,10 +84,10 @@ def plain_functions(policy: Policy) -> tuple[Any, Any, Any]:
 
 
 @inner
-def faulty(state: Any, k: int, i: int) -> bool:
-    """Whether task `i` of class `k`, just decided, came upon a fault. It may be placed by then: the run ends here.
+def faulty(state: State, k: int, i: int) -> bool:
+    """Whether there was a fault while task `i` of class `k` was taken in. It may be placed already; the run must end.
 
-    Looked at after the decision and not in it, which made runs up to 9 % slower (measured).
+    Checked after the decision: a check inside it made runs up to 9 % slower (measured).
     """
     if state.world.tally[FLAG, 0] == 0 and state.fault[KIND] == NO_FAULT:
         return False
@@ -94,19 +98,18 @@ def faulty(state: Any, k: int, i: int) -> bool:
 
 
 @inner
-def refuse_column(state: Any, asked: Any, k: int) -> int:
-    """A score of the column is not finite: nothing is chosen from it now, for class `k`, or later."""
+def refuse_column(state: State, asked: AskedColumn, k: int) -> None:
+    """Note that a score of the column is not finite: nothing is chosen from it now, for class `k`, or later."""
     asked.overflow = NOT_FINITE
     state.world.tally[FLAG, 0] = 0
     state.fault[KIND], state.fault[CLASS], state.fault[TASK] = BAD_SCORE, k, 0
-    return NOWHERE
 
 
 @inner
-def finite_prices(state: Any, k: int, first: int, prices: Any) -> bool:
+def finite_prices(state: State, k: int, first: int, prices: Any) -> bool:
     """Whether all prices are finite; the first that is not is noted. `first`: the number of the term of prices[0]."""
     finite = True
-    for t in range(len(prices)):  # no branch in here: it is done for all terms at once
+    for t in range(len(prices)):  # branch-free, so that it is vectorised
         finite &= abs(prices[t]) <= LARGEST
     if not finite:
         fault = state.fault
@@ -118,14 +121,14 @@ def finite_prices(state: Any, k: int, first: int, prices: Any) -> bool:
 
 
 def raise_fault(
-    state: Any,
-    plan: Any,
+    state: State,
+    plan: Plan,
     mix: Mix,
     datacenter: Datacenter,
     classes: tuple[TaskClass, ...],
     workload: Workload | None = None,
 ) -> None:
-    """Raise the fault that kernels noted, and forget it: the service goes on with the next request."""
+    """Raise the fault that kernels noted, and clear it: the service goes on with the next request."""
     kind, k, t, task = (int(state.fault[place]) for place in (KIND, CLASS, TERM, TASK))
     what, value = "price", float(state.fault[VALUE])
     if kind == BAD_SCORE:
@@ -144,18 +147,18 @@ def raise_fault(
     )
 
 
-def bad_score(state: Any, plan: Any, mix: Mix) -> tuple[int, int, float]:
+def bad_score(state: State, plan: Plan, mix: Mix) -> tuple[int, int, float]:
     """Term, node and value of the score that is not finite."""
     for part, component in zip(plan.parts, mix.components, strict=True):
         noted = plan.params[part.params_at : part.params_end]
         if is_own(component.policy) and not abs(noted[BAD_VALUE]) <= LARGEST:
             same = (state.nodes.changed_at == noted[NODE_CHANGED_AT]) & (state.nodes.type == noted[NODE_TYPE])
-            # None: it has changed since, and nothing has but the node that the task was placed on.
+            # If there is none, the node has changed since: it is the node that the task was placed on.
             n = int(np.argmax(same)) if same.any() else int(np.argmax(state.nodes.changed_at))
             return int(part.terms_at + noted[BAD_TERM]), n, float(noted[BAD_VALUE])
     raise AssertionError("a fault without a score")
 
 
 def is_own(policy: Policy) -> bool:
-    """Whether the policy is the user's own."""
+    """Whether the policy is a user's, not a built-in one."""
     return not str(policy.score.__module__).startswith("wattpack.policies.")

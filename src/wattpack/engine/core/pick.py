@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from wattpack.engine.core.plan import Plan
-from wattpack.engine.core.scores import Scores, score_component
+from wattpack.engine.core.score_cache import Scores
+from wattpack.engine.core.scores import score_component
 from wattpack.engine.core.state import State
 from wattpack.jit import inner, step
 from wattpack.model.nodes import MAX_GPUS
@@ -25,7 +26,7 @@ def pick(state: State, plan: Plan, scores: Scores, k: int, n: int, luck: float) 
         return free_gpus(node, task.num_gpu)
     how = plan.parts[plan.picker].pick
     if how == PICK_OWN:
-        wish = score_component(state, plan, plan.picker, node, task, scores.one)
+        wish = score_component(state, plan, plan.picker, node, task, scores.scratch.term_values)
         if 0 <= wish < MAX_GPUS and node.gpu_left[wish] >= task.gpu_milli:
             return 1 << wish
         how = PICK_TIGHTEST  # the policy prefers no GPU

@@ -18,6 +18,7 @@ from wattpack.engine.core.faults import (
     own_weigh,
     plain_functions,
 )
+from wattpack.engine.core.records import Parts
 from wattpack.errors import RunError, UserError
 from wattpack.jit import COMPILED, addresses, is_kernel
 from wattpack.model.nodes import NODE, Datacenter
@@ -44,12 +45,12 @@ PART = np.dtype(
 
 
 class Plan(NamedTuple):
-    """Fixed for a run. Few arrays on purpose: each one costs a reference count at every kernel call."""
+    """A policy expression, fixed for a run. Few arrays on purpose: each one costs time at every kernel call."""
 
     score: Any  # int64[components]: addresses of the compiled functions
     weigh: Any
     remember: Any
-    parts: Any  # PART records, one a component
+    parts: Parts  # one a component
     params: NDArray[np.float64]
     picker: int  # the component whose GPU picker is used
     remembers: bool  # whether any component keeps a memory
@@ -60,7 +61,7 @@ class Plan(NamedTuple):
 
 
 def new_plan(mix: Mix, datacenter: Datacenter, target: Target, profile: PowerProfile, world: World) -> Plan:
-    """Compile the policies of `mix` (from the disk cache where they are known) and work out their parameters."""
+    """Compile the policies of `mix` (or load them from the disk cache) and compute their parameters."""
     policies = [component.policy for component in mix.components]
     if len({policy.remember for policy in policies if policy.notes}) > 1:
         raise UserError(f"{mix.expression}: two kinds of policies that keep notes of nodes, expected at most one")
@@ -98,9 +99,9 @@ def new_plan(mix: Mix, datacenter: Datacenter, target: Target, profile: PowerPro
 
 
 def _functions(policies: list[Policy], params: list[NDArray[np.float64]], world: World) -> tuple[list[Any], list[Any]]:
-    """The score, weigh and remember of the policies, three arrays of addresses, and the params that they are given.
+    """Three arrays of addresses, of score, weigh and remember of the policies, and the params for each policy.
 
-    Policies of the user's own are called through functions of faults.py, which find them in front of the params.
+    A user's policies are called through functions of faults.py, which find their addresses in front of the params.
     """
     floats = np.zeros(1)
     node, task = np.zeros(1, NODE).view(np.recarray)[0], np.zeros(1, TASK).view(np.recarray)[0]
@@ -113,27 +114,27 @@ def _functions(policies: list[Policy], params: list[NDArray[np.float64]], world:
         addresses([getattr(p, role) for p in policies], result, example) for role, result, example in roles
     ]
     given = list(params)
-    for c in (c for c, policy in enumerate(policies) if is_own(policy)):
+    for component in (component for component, policy in enumerate(policies) if is_own(policy)):
         before = np.zeros(FIRST_PARAM)
         if COMPILED:
-            before[[SCORE, WEIGH, REMEMBER]] = [of_role[c] for of_role in found]  # below 2**53: exact
-        given[c] = np.concatenate([before, params[c]])
-        instead = (own_score, own_weigh, own_remember) if COMPILED else plain_functions(policies[c])
+            before[[SCORE, WEIGH, REMEMBER]] = [of_role[component] for of_role in found]  # below 2**53: exact
+        given[component] = np.concatenate([before, params[component]])
+        instead = (own_score, own_weigh, own_remember) if COMPILED else plain_functions(policies[component])
         for i, (_, result, example) in enumerate(roles):
             (address,) = addresses([instead[i]], result, example)
-            both = [*found[i][:c], address, *found[i][c + 1 :]]
+            both = [*found[i][:component], address, *found[i][component + 1 :]]
             found[i] = np.array(both, dtype=np.int64) if COMPILED else tuple(both)
     return found, given
 
 
 def prepared(policy: Policy, datacenter: Datacenter, target: Target, profile: PowerProfile) -> NDArray[np.float64]:
-    """The policy's parameters; says in words what its functions lack before anything is compiled."""
+    """The policy's parameters. Checks its functions before anything is compiled."""
     for role in ("score", "weigh", "remember"):
         if not is_kernel(getattr(policy, role)):
             raise UserError(f"policy {policy.name}: {role} is not a kernel, expected @wattpack.kernel above its def")
     try:
         params = np.asarray(policy.prepare(datacenter, target, profile), dtype=np.float64)
-    except SystemExit:  # it would end the program as if all were well
+    except SystemExit:  # it would end the program without an error
         raise RunError(f"policy {policy.name}: prepare calls sys.exit") from None
     if params.ndim != 1:
         raise UserError(f"policy {policy.name}: prepare gives {params.ndim} dimensions, expected one row of numbers")

@@ -21,7 +21,7 @@ NONE = int(Normalise.NONE)
 MIN_MAX_100 = int(Normalise.MIN_MAX_100)
 MIN_MAX_0 = int(Normalise.MIN_MAX_0)
 FIRST_TERM_100 = int(Normalise.FIRST_TERM_100)
-OUTSIDE = 2.0**24  # taken from the score of a row that is not within: more than any sum of watts
+OUTSIDE = 2.0**24  # subtracted from the score of a row that is not within: more than any sum of watts
 
 
 @inner
@@ -36,21 +36,26 @@ def normalised(how: int, score: float, low: float, high: float) -> float:
 
 
 @inner
-def weigh(state: State, plan: Plan, k: int, c: int, prices: Any) -> bool:
-    """Ask component `c` for its prices for a task of class `k`; whether they are finite."""
-    part = plan.parts[c]
+def weigh(state: State, plan: Plan, k: int, component: int, prices: Any) -> bool:
+    """Fill `prices` with those of `component` for a task of class `k`. Returns whether they are finite."""
+    part = plan.parts[component]
     params = plan.params[part.params_at : part.params_end]
     memory = state.memory[part.memory_at : part.memory_end]
-    call_for_none(plan.weigh[c], (state.tasks[k], state.world, params, memory, prices))
+    call_for_none(plan.weigh[component], (state.tasks[k], state.world, params, memory, prices))
     return finite_prices(state, k, part.terms_at, prices)
 
 
 @step
-def price_rows(state: State, plan: Plan, one: Any, k: int, c: int, terms: Any, mask: Any, raw: Any) -> None:
-    """Raw scores of component `c` for class `k`, from the terms of the whole plan, [terms, rows]; `one`: scratch."""
-    part = plan.parts[c]
-    prices = one[part.terms_at : part.terms_end]
-    weigh(state, plan, k, c, prices)
+def price_rows(
+    state: State, plan: Plan, term_values: Any, k: int, component: int, terms: Any, mask: Any, raw: Any
+) -> None:
+    """Raw scores of `component` for class `k`, from the terms of all components, float64[terms, rows].
+
+    term_values: scratch for the prices.
+    """
+    part = plan.parts[component]
+    prices = term_values[part.terms_at : part.terms_end]
+    weigh(state, plan, k, component, prices)
     own = terms[part.terms_at : part.terms_end]
     if part.normalise < FIRST_TERM_100:
         for n in range(len(raw)):
@@ -62,9 +67,9 @@ def price_rows(state: State, plan: Plan, one: Any, k: int, c: int, terms: Any, m
 
 @step
 def treat_first_term(how: int, price: float, term: Any, mask: Any, out: Any) -> None:
-    """What the first term adds to the score, over the rows with mask[n] >= 0, for the kinds FIRST_TERM_...
+    """What the first term adds to the score, for rows with mask[n] >= 0 and normalisers FIRST_TERM_...
 
-    FIRST_TERM_WITHIN: 0 for rows within `price` of the largest; others fall below all of those.
+    FIRST_TERM_WITHIN: 0 for rows within `price` of the largest term; other rows fall below all of these.
     """
     low, high = np.inf, -np.inf
     for n in range(len(mask)):
@@ -83,10 +88,10 @@ def treat_first_term(how: int, price: float, term: Any, mask: Any, out: Any) -> 
 
 @step
 def price_offers(prices: Any, terms: Any, offers: Any, bit: int, priced: Any, total: Any) -> None:
-    """The sums of `price_rows`, from the left, for rows with `bit` in offers[n]; -inf for the others.
+    """The sums of `price_rows`, added from the left, for rows with `bit` in offers[n]; -inf for the others.
 
-    Four terms in the first pass, which is all of them in most decisions of `ocs`. A price that is missing is taken as
-    0 times the first term: that adds nothing. `priced`: scratch.
+    The first pass takes four terms, which are all of them in most decisions of `ocs`. A missing price counts as 0 times
+    the first term, which adds nothing. `priced`: scratch.
     """
     count = 0
     for t in range(1, len(prices)):
@@ -108,11 +113,11 @@ def price_offers(prices: Any, terms: Any, offers: Any, bit: int, priced: Any, to
 
 @step
 def price_further_terms(prices: Any, terms: Any, raw: Any) -> None:
-    """raw[n] += sum over t > 0 of prices[t] * terms[t, n], from the left. Terms without a price are not read.
+    """raw[n] += sum over t > 0 of prices[t] * terms[t, n], added from the left. Terms without a price are not read.
 
-    Two terms a pass: the passes over `raw` cost as much as those over the terms.
+    Two terms per pass: a pass over `raw` costs as much as one over a term.
     """
-    waiting = 0  # a term that has a price and is not in the sum yet
+    waiting = 0  # a term with a price that is not added yet
     for t in range(1, len(prices)):
         if prices[t] == 0:
             continue

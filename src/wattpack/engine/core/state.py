@@ -28,6 +28,7 @@ COLUMNS = FRAGMENTATION + 6
 CHANGES = COLUMNS  # one more in `State.totals`: number of changes of nodes so far
 
 MICRO = 1_000_000
+NOWHERE = -1  # in place of a node: the task fits none, or a fault was noted
 
 
 class State(NamedTuple):
@@ -38,13 +39,17 @@ class State(NamedTuple):
     world: World
     totals: NDArray[np.int64]  # [COLUMNS + 1]
     fault: NDArray[np.float64]  # a score or price that is not finite, see faults.py
-    memory: NDArray[np.float64]  # the policies' memory, one slice a component
+    memory: NDArray[np.float64]  # memory of the policies, one slice per component
     columns: Columns
-    fit: NDArray[np.int64]  # [nodes, words] the classes that fit a node now
-    held: NDArray[np.int64]  # [nodes, words] the classes whose scores hold the node as one that fits: kept by scores.py
-    # Two rings of the latest changes of nodes: change c at c % len.
+    fit: NDArray[np.int64]  # [nodes, words] classes that fit the node now
+    held: NDArray[
+        np.int64
+    ]  # [nodes, words] classes whose cached scores list this node as feasible; scores.py writes it
+    # Two rings of the latest changes of nodes: change i is in place i % len.
     changed: NDArray[np.int32]  # the node, -1: it has changed again since
-    touched: NDArray[np.int64]  # [words, ring] the classes that it matters to: whose scores hold it, or that fit now
+    touched: NDArray[
+        np.int64
+    ]  # [words, ring] classes that have to look at the change: `held` before it or `fit` after it
 
 
 def new_state(
@@ -77,7 +82,7 @@ def new_state(
 
 @kernel
 def settle_all(state: State, plan: Plan, first_of_type: Any) -> None:
-    """Power and fragmentation of the empty nodes, worked out once a type, and the totals over them."""
+    """Power and fragmentation of the empty nodes, computed once per type, and the totals over all nodes."""
     for n in range(len(state.nodes)):
         node = state.nodes[n]
         first = first_of_type[node.type]
@@ -112,7 +117,7 @@ def settle(node: Any, world: World) -> None:
 
 @inner
 def count(totals: Any, node: Any, sign: int) -> None:
-    """Add (1) or take away (-1) the node's share of the totals."""
+    """Add (1) or subtract (-1) the node's share of the totals."""
     totals[CPU_POWER] += sign * node.cpu_power_mw
     totals[GPU_POWER] += sign * node.gpu_power_mw
     for reason in range(6):
@@ -121,18 +126,18 @@ def count(totals: Any, node: Any, sign: int) -> None:
 
 @inner
 def remember(state: State, plan: Plan, event: int, node: Any, task: Any) -> None:
-    """Tell every component that keeps a memory."""
-    for c in range(len(plan.parts)):
-        part = plan.parts[c]
+    """Report an event to every component that keeps a memory."""
+    for component in range(len(plan.parts)):
+        part = plan.parts[component]
         if part.memory_end > part.memory_at:
             params = plan.params[part.params_at : part.params_end]
             memory = state.memory[part.memory_at : part.memory_end]
-            call_for_none(plan.remember[c], (event, node, task, state.world, params, memory))
+            call_for_none(plan.remember[component], (event, node, task, state.world, params, memory))
 
 
 @inner
 def occupy(node: Any, task: Any, gpus: int, sign: int) -> None:
-    """What is left on a node once a task has come (1) or gone (-1); power and fragmentation are left to `settle`."""
+    """Update what is left on a node after a task has come (1) or gone (-1); `settle` follows for power and the rest."""
     node.cpu_left -= sign * task.cpu_milli
     node.memory_left -= sign * task.memory_mib
     node.tasks += sign
@@ -152,7 +157,7 @@ def occupy(node: Any, task: Any, gpus: int, sign: int) -> None:
 
 @inner
 def change(state: State, plan: Plan, k: int, n: int, gpus: int, sign: int) -> None:
-    """Take (1) the resources of class `k` from node `n`, or give them back (-1). `gpus`: bit g for GPU g."""
+    """Take (1) the resources of class `k` from node `n`, or return them (-1). `gpus`: bit g for GPU g."""
     node = state.nodes[n]
     task = state.tasks[k]
     if plan.remembers:
@@ -179,16 +184,16 @@ def filter_node(state: State, n: int) -> None:
 
 @kernel
 def filter_all(state: State) -> None:
-    """Recompute which classes fit each node: the classes are no longer what they were."""
+    """Recompute which classes fit each node, after the classes have changed."""
     for n in range(len(state.nodes)):
         filter_node(state, n)
 
 
 @inner
 def log_change(state: State, n: int) -> None:
-    """Write the change into the rings and strike out the node's change before, if that is still there.
+    """Write the change into the rings and delete the node's previous change, if it is still there.
 
-    Most classes neither hold the node as one that fits nor find that it does: they need not look at it.
+    Most classes neither list the node as feasible nor fit it now: they need not look at it.
     """
     filter_node(state, n)
     node = state.nodes[n]
@@ -208,7 +213,7 @@ def log_change(state: State, n: int) -> None:
 
 @inner
 def arrive(state: State, plan: Plan, k: int) -> None:
-    """A task of class `k` has come; whether it is placed is not known yet."""
+    """A task of class `k` has arrived; whether it can be placed is not known yet."""
     state.totals[REQUESTED] += state.tasks[k].gpu_request
     if plan.remembers:
         remember(state, plan, ARRIVAL, state.nodes[0], state.tasks[k])

@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from wattpack.engine.core.decide import decide
-from wattpack.engine.core.faults import NOWHERE
 from wattpack.engine.core.pick import pick
 from wattpack.engine.core.plan import Plan
-from wattpack.engine.core.scores import Scores
-from wattpack.engine.core.state import FAILED, State, arrive, place
+from wattpack.engine.core.score_cache import Scores
+from wattpack.engine.core.state import FAILED, NOWHERE, State, arrive, place
 from wattpack.jit import inner, kernel
 
 NO_WISH = NOWHERE

@@ -1,1 +1,1 @@
-"""What the live service asks of the engine between two requests."""
+"""Engine entry points for the live service."""

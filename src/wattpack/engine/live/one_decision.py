@@ -1,4 +1,4 @@
-"""One decision and single changes in a cluster that lives: what a service asks of the engine between two requests."""
+"""Engine entry points for the live service: one decision with its reasons, and single changes of the state."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from numpy.typing import NDArray
 from wattpack.engine.core.combine import combine_nodes, component_scores, normalise
 from wattpack.engine.core.decide import decide_among
 from wattpack.engine.core.engine import Engine
-from wattpack.engine.core.faults import KIND, NO_FAULT, NOWHERE
+from wattpack.engine.core.faults import KIND, NO_FAULT
 from wattpack.engine.core.pick import pick
 from wattpack.engine.core.plan import Plan
-from wattpack.engine.core.scores import Scores
-from wattpack.engine.core.state import State, arrive, place, release
+from wattpack.engine.core.score_cache import Scores
+from wattpack.engine.core.state import NOWHERE, State, arrive, place, release
 from wattpack.jit import inner, kernel, step
 from wattpack.model.fit import VERDICTS, fits
 
-BEST = 6  # nodes that are told of: the chosen one and the next best
-TOP_SCORE = 10  # of the chosen node; the others that take part have 0 to 9
+BEST = 6  # nodes that are described: the chosen one and the next best
+TOP_SCORE = 10  # of the chosen node; the other nodes that take part have 0 to 9
 GPUS, OFFERED, FITTING, TOLD = 0, 1, 2, 3  # columns of `Choice.counts`
 
 
 class Choice(NamedTuple):
-    """One decision in numbers, filled by `consider`; the next decision uses the same arrays."""
+    """One decision in numbers, filled by `consider`; the next decision overwrites it."""
 
     offered: NDArray[np.bool_]  # [nodes]
     verdict: NDArray[np.int64]  # [nodes] of model/fit.py; 0 where not offered
@@ -54,13 +54,14 @@ def new_choice(engine: Engine) -> Choice:
 
 @kernel
 def consider(state: State, plan: Plan, scores: Scores, k: int, luck: Any, numbers: Any, choice: Choice) -> int:
-    """The decision for class `k` among the nodes of these `numbers` (int64[]), and why. Nothing is placed.
+    """Decide for class `k` among the nodes with these `numbers` (int64[]), and fill `choice`. Nothing is placed.
 
-    One kernel for all of it: whole arrays handed to Python and sorted there were half the time of a request.
+    One kernel for all of it: sorting whole arrays in Python took half the time of a request.
     """
+    scratch = scores.scratch
     note_offered(state, k, numbers, choice)
     chosen = decide_among(state, plan, scores, k, luck[0], choice.offered)
-    fitting = scores.taking_part[0]
+    fitting = scratch.taking_part[0]
     choice.counts[GPUS], choice.counts[FITTING], choice.counts[TOLD] = 0, fitting, 0
     if chosen == NOWHERE:  # or a fault: the caller looks
         return chosen
@@ -68,23 +69,23 @@ def consider(state: State, plan: Plan, scores: Scores, k: int, luck: Any, number
     choice.best[0], choice.total[0], choice.score[chosen] = chosen, 0.0, TOP_SCORE
     if fitting == 1:  # taken unscored
         return chosen
-    combine_nodes(state, plan, scores, k, luck[0], scores.mask, fitting)
+    combine_nodes(state, plan, scores, k, luck[0], scratch.mask, fitting)
     if state.fault[KIND] != NO_FAULT:
         return NOWHERE
-    rank(scores.mask, scores.total, chosen, choice)
-    for c in range(len(plan.parts)):
-        component_scores(state, plan, scores, k, c, scores.mask)
+    rank(scratch.mask, scratch.total, chosen, choice)
+    for component in range(len(plan.parts)):
+        component_scores(state, plan, scores, k, component, scratch.mask)
         for i in range(choice.counts[TOLD]):
-            choice.raw[c, i] = scores.raw[choice.best[i]]
-        normalise(plan.parts[c].normalise, scores.mask, scores.raw, fitting, luck[0])
+            choice.raw[component, i] = scratch.raw[choice.best[i]]
+        normalise(plan.parts[component].normalise, scratch.mask, scratch.raw, fitting, luck[0])
         for i in range(choice.counts[TOLD]):
-            choice.normal[c, i] = scores.raw[choice.best[i]]
+            choice.normal[component, i] = scratch.raw[choice.best[i]]
     return chosen
 
 
 @inner
 def note_offered(state: State, k: int, numbers: Any, choice: Choice) -> None:
-    """Which nodes are offered, and the verdict on each."""
+    """Write down which nodes are offered, and the verdict on each."""
     for n in range(len(choice.offered)):
         choice.offered[n] = False
         choice.verdict[n] = 0
@@ -104,7 +105,7 @@ def note_offered(state: State, k: int, numbers: Any, choice: Choice) -> None:
 
 @step
 def rank(mask: Any, total: Any, chosen: int, choice: Choice) -> None:
-    """The best few by total after the chosen one, and a score from 0 to 9 for every node but that."""
+    """Fill in the best nodes by total after the chosen one, and a score from 0 to 9 for all nodes but that one."""
     choice.total[0] = total[chosen]
     told = 1
     low, high = np.inf, -np.inf
@@ -130,7 +131,7 @@ def rank(mask: Any, total: Any, chosen: int, choice: Choice) -> None:
 
 @kernel
 def arrive_one(state: State, plan: Plan, k: int) -> None:
-    """A task of class `k` has come."""
+    """A task of class `k` has arrived."""
     arrive(state, plan, k)
 
 
@@ -142,5 +143,5 @@ def place_one(state: State, plan: Plan, k: int, n: int, gpus: int) -> None:
 
 @kernel
 def release_one(state: State, plan: Plan, k: int, n: int, gpus: int) -> None:
-    """Take it off again."""
+    """Remove it again: the inverse of `place_one`."""
     release(state, plan, k, n, gpus)

@@ -1,1 +1,1 @@
-"""Runs: tasks that arrive and leave, and the record of what became of them."""
+"""Runs: tasks that arrive and leave, and the record of their placements."""

@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 from wattpack.engine.core.engine import Engine
 from wattpack.engine.core.failures import failure_reason
-from wattpack.engine.core.faults import NOWHERE, faulty
+from wattpack.engine.core.faults import faulty
 from wattpack.engine.core.plan import Plan
-from wattpack.engine.core.scores import Scores
-from wattpack.engine.core.state import COLUMNS, State
+from wattpack.engine.core.score_cache import Scores
+from wattpack.engine.core.state import COLUMNS, NOWHERE, State
 from wattpack.engine.core.take import NO_WISH, take_task
 from wattpack.engine.runs.record import Run
 from wattpack.jit import kernel

@@ -1,12 +1,11 @@
-"""An arrival run in which the target workload is not given but learnt from the tasks seen so far."""
+"""An arrival run whose target workload is learnt from the tasks that have arrived so far."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from wattpack.engine.core.engine import Engine
-from wattpack.engine.core.faults import NOWHERE
-from wattpack.engine.core.state import COLUMNS, FAILED, REQUESTED
+from wattpack.engine.core.state import COLUMNS, FAILED, NOWHERE, REQUESTED
 from wattpack.engine.core.take import place_many
 from wattpack.engine.runs.arrivals import draw_luck, run_arrivals
 from wattpack.engine.runs.record import Run
@@ -16,8 +15,8 @@ from wattpack.model.power import PAPER, PowerProfile
 from wattpack.model.target import Target
 from wattpack.model.tasks import Workload
 
-LEARNT = "learnt"  # what a user says in the place of a trace
-FIRST = 25  # tasks after which the target is learnt for the first time; then at twice as many, and so on
+LEARNT = "learnt"  # the word for it in place of a trace
+FIRST = 25  # the target is learnt after 25 tasks, then after 50, 100, and so on
 
 
 def lessons(tasks: int) -> list[int]:
@@ -35,9 +34,9 @@ def simulate_learning(
     rng: np.random.Generator | None = None,
     profile: PowerProfile = PAPER,
 ) -> Run:
-    """`simulate` without a target: the engine is built anew for each lesson, with every task where it is.
+    """`simulate` without a target: a new engine for each lesson, with every task where it was placed.
 
-    The run's fragmentation is measured against what was known at the time.
+    Fragmentation is measured against the target known at the time.
     """
     luck = draw_luck(workload, rng)
     whole: Run | None = None
@@ -59,7 +58,7 @@ def simulate_learning(
 
 
 def put_back(engine: Engine, run: Run, tasks: int) -> None:
-    """The first `tasks` of a run where it has put them."""
+    """Place the first `tasks` of a run again, on the nodes and GPUs where the run has placed them."""
     placed = np.flatnonzero(run.node[:tasks] != NOWHERE)
     k = run.workload.sequence[placed].astype(np.int64)
     place_many(engine.state, engine.plan, k, run.node[placed].astype(np.int64), run.gpus[placed].astype(np.int64))

@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wattpack.engine.core.engine import Engine
-from wattpack.engine.core.faults import NOWHERE, faulty
+from wattpack.engine.core.faults import faulty
 from wattpack.engine.core.plan import Plan
-from wattpack.engine.core.scores import Scores
-from wattpack.engine.core.state import COLUMNS, State, release
+from wattpack.engine.core.score_cache import Scores
+from wattpack.engine.core.state import COLUMNS, NOWHERE, State, release
 from wattpack.engine.core.take import NO_WISH, take_task
 from wattpack.engine.runs.events import ARRIVAL, DEPARTURE, MOVES, WINDOW_CLOSES, pop, push
 from wattpack.engine.runs.moves import Rounds

@@ -1,4 +1,4 @@
-"""Batch windows as a run sees them: when a window closes, how long its tasks have waited; the arrival run with them.
+"""Batch windows: when a window closes, how long its tasks have waited, and the arrival run with windows.
 
 A window closes when it holds `tasks` tasks, or when its first task has waited `seconds`, whichever is first.
 """
@@ -30,15 +30,15 @@ MAX_MILP_SECONDS = 3600.0
 
 
 class Batch(NamedTuple):
-    """How tasks are held and placed together; 1 task is no windows."""
+    """How tasks are held and placed together; `tasks` = 1 means no windows."""
 
     tasks: int = 1
-    seconds: float = inf  # that the first task of a window waits at most
-    milp_seconds: float = 0.0  # that the MILP of a window may take at most; 0: without it
+    seconds: float = inf  # the longest time that the first task of a window waits
+    milp_seconds: float = 0.0  # time limit of the MILP of a window; 0: no MILP
 
     @property
     def label(self) -> str:
-        """What stands after a policy's name, `batch 16 milp 10 s`; nothing without windows."""
+        """The text after a policy's name, `batch 16 milp 10 s`; empty without windows."""
         if self.tasks == 1:
             return ""
         return f"batch {self.tasks}" + (f" milp {self.milp_seconds:g} s" if self.milp_seconds > 0 else "")
@@ -48,7 +48,7 @@ ALONE = Batch()
 
 
 def new_batch(tasks: int, seconds: float | None = None, milp_seconds: float = 0.0) -> Batch:
-    """As a user says it; what makes no sense is refused."""
+    """A Batch from a user's options; raises UserError for values that make no sense."""
     if not 1 <= tasks <= MAX_BATCH:
         raise UserError(f"batch {tasks}, expected 1 (no windows) to {MAX_BATCH} tasks")
     if seconds is not None and not (0 < seconds <= MAX_SECONDS or seconds == inf):
@@ -69,10 +69,10 @@ class Closing(NamedTuple):
 
 
 def closings(arrival_s: NDArray[np.float64], batch: Batch) -> Iterator[Closing]:
-    """The windows of tasks that come at these times, ascending.
+    """The windows of tasks that arrive at these times, ascending.
 
-    A task that comes at the moment in which the time of a window is up is still part of it. Without a limit in seconds
-    the last window, which may never be full, closes with the last arrival.
+    A task that arrives exactly when the time of a window is up still belongs to it. Without a limit in seconds, the
+    last window, which may not be full, closes with the last arrival.
     """
     begin, tasks = 0, len(arrival_s)
     while begin < tasks:
@@ -90,8 +90,10 @@ def run_windows(
     batch: Batch,
     arrival_s: NDArray[np.float64] | None = None,
 ) -> Run:
-    """`Engine.run` with windows. Row i of the series is the state after i + 1 tasks, in the order in which they were
-    placed (`Run.order`): readings at a load see no tasks that are held. A limit in seconds needs `arrival_s`.
+    """`run_arrivals` with windows. A limit in seconds needs `arrival_s`.
+
+    Row i of the series is the state after i + 1 tasks, in the order in which they were placed (`Run.order`): tasks that
+    are still held are in no row.
     """
     if arrival_s is None and batch.seconds < inf:
         raise UserError("windows with a limit in seconds, expected the times of arrival too")

@@ -1,4 +1,4 @@
-"""A small MILP for one batch window: which sets of its tasks (window_sets.py) go to which kinds of nodes.
+"""A small MILP for one batch window: which sets of its tasks (sets.py) go to which kinds of nodes.
 
     least      sum over sets s of cost_w[s] * x[s]  +  sum over classes k of refused_w[k] * r[k]
     such that  every task is in one set or refused:     sum of x[s] * tasks of class k in s, + r[k] = tasks of class k
@@ -16,8 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from wattpack.engine.core.faults import NOWHERE
-from wattpack.engine.core.state import State
+from wattpack.engine.core.state import NOWHERE, State
 from wattpack.engine.windows.sets import Found, Kinds, Sets, kinds_of
 from wattpack.model.power import GPU_MILLI
 

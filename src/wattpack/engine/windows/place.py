@@ -8,8 +8,8 @@ A window is placed in several ways, each on the real state and taken back again 
     shuffled     in each of ORDERS random orders, the same ones for all windows of a size
     assigned     each task to another node, such that the sum of the policy's scores is largest (linear assignment);
                  it spreads, but it sees all tasks at once
-    recombined   where it is asked for: a small MILP (window_milp.py) over sets of tasks that one node takes together,
-                 those of the ways above and others; kept only if it is better than all of them
+    recombined   only with a time limit for it: a small MILP (milp.py) over sets of tasks that share a node, those of
+                 the ways above and others; kept only if it is better than all of them
 
 Best: most GPU placed, then fewest tasks refused, then least power with fragmentation at FRAGMENTATION_W a GPU; of
 equals the first of the list. But for the safety limit of the MILP there is no limit in seconds, which would make runs
@@ -29,10 +29,10 @@ from wattpack.engine.core.combine import combine_nodes
 from wattpack.engine.core.decide import decide_among
 from wattpack.engine.core.engine import Engine
 from wattpack.engine.core.failures import failure_reason
-from wattpack.engine.core.faults import KIND, NO_FAULT, NOWHERE, faulty
+from wattpack.engine.core.faults import KIND, NO_FAULT, faulty
 from wattpack.engine.core.node_cost import has_room
 from wattpack.engine.core.plan import Plan
-from wattpack.engine.core.scores import Scores
+from wattpack.engine.core.score_cache import Scores
 from wattpack.engine.core.state import (
     ALLOCATED,
     COLUMNS,
@@ -41,6 +41,7 @@ from wattpack.engine.core.state import (
     FRAGMENTATION,
     GPU_POWER,
     MICRO,
+    NOWHERE,
     State,
     release,
 )
@@ -52,7 +53,7 @@ from wattpack.model.power import total_power
 from wattpack.model.tasks import Workload
 
 ORDERS = 32  # with 8 half to three quarters of the gain (default, the mix, windows of 16); a run takes 2 s, not 0.05
-FRAGMENTATION_W = 200.0  # watts that a GPU which the next task cannot use is worth; the same as ocs takes for a GPU
+FRAGMENTATION_W = 200.0  # price in watts of a free GPU that the next task cannot use; `ocs` has the same for a GPU
 
 
 @kernel
@@ -61,21 +62,22 @@ def window_scores(state: State, plan: Plan, scores: Scores, sequence: Any, luck:
 
     every: bool[nodes], all true.
     """
+    scratch = scores.scratch
     for i in range(len(sequence)):
         k: Any = np.int64(sequence[i])
         decide_among(state, plan, scores, k, luck[i, 0], every)
         if state.fault[KIND] != NO_FAULT:
             return
-        combine_nodes(state, plan, scores, k, luck[i, 0], scores.mask, scores.taking_part[0])
+        combine_nodes(state, plan, scores, k, luck[i, 0], scratch.mask, scratch.taking_part[0])
         for n in range(len(every)):
-            out[i, n] = scores.total[n] if scores.mask[n] >= 0 else -np.inf
+            out[i, n] = scratch.total[n] if scratch.mask[n] >= 0 else -np.inf
 
 
 @kernel
 def take_back(
     state: State, plan: Plan, window: Any, order: Any, node: Any, gpus: Any, totals: Any, memory: Any
 ) -> None:
-    """Undo a window: release its tasks, latest first, and forget that they came."""
+    """Undo a window: release its tasks, latest first, and restore totals and memory."""
     for back in range(len(order)):
         j = len(order) - 1 - back
         if node[j] != NOWHERE:
@@ -184,7 +186,7 @@ class Placed(NamedTuple):
 def assign(table: NDArray[np.float64]) -> NDArray[np.int64]:
     """Nodes by task such that the sum of `table`[tasks, nodes] is largest, each node once; -1 for a task without one.
 
-    A task needs no node beyond its best ones, as many as there are tasks: the others may be taken, those cannot all be.
+    With T tasks, each needs only its T best nodes: the other tasks occupy at most T - 1 of them.
     """
     from scipy.optimize import linear_sum_assignment  # 0.2 s: only where windows are asked for
 
@@ -196,7 +198,7 @@ def assign(table: NDArray[np.float64]) -> NDArray[np.int64]:
     fits = np.isfinite(small)
     if not fits.any():
         return np.full(tasks, NOWHERE, dtype=np.int64)
-    # Rather any two scores worse than one task without a node; of equal sums the one with the first nodes.
+    # Leaving a task unassigned costs more than any score difference. Of equal sums, that with the first nodes wins.
     spread = float(small[fits].max() - small[fits].min()) + 1
     cost = np.where(fits, -small, spread * (tasks + 1) - small[fits].min())
     cost = cost + np.arange(len(columns)) * (1e-9 * spread)
@@ -219,7 +221,7 @@ def large_first(workload: Workload, window: NDArray[np.int32]) -> NDArray[np.int
 
 
 def rank(more: NDArray[np.int64]) -> tuple[float, ...]:
-    """How good a window was placed by what it added to the totals; least is best."""
+    """How well a window was placed, from what it added to the totals; the least is best."""
     watts = float(total_power(more[CPU_POWER], more[GPU_POWER])) / 1000
     fragmented_gpus = float(more[FRAGMENTATION:].sum()) / MICRO / 1000
     return (-float(more[ALLOCATED]), float(more[FAILED]), watts + FRAGMENTATION_W * fragmented_gpus)
@@ -248,7 +250,7 @@ def place_window(
     window_scores(state, plan, scores, window, luck, np.ones(table.shape[1], dtype=np.bool_), table)
     engine.stop_if_faulty()
     wish = assign(table)
-    # the last way; those without a node at its end: they could take that of another
+    # The last way: tasks without a node come last, so that they cannot take the node of another task.
     ways.order[-1] = np.argsort(wish == NOWHERE, kind="stable")
     wishes[-1] = wish[ways.order[-1]]
     try_ways(state, plan, scores, window, luck, wishes, ways, start, memory)

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wattpack.engine.core.faults import NOWHERE
 from wattpack.engine.core.pick import free_gpus
+from wattpack.engine.core.state import NOWHERE
 from wattpack.jit import kernel, step
 from wattpack.model.fit import FITS, fits
 from wattpack.model.power import GPU_MILLI, VCPU_MILLI_PER_CORE, cpu_power_mw, kernel_total_power

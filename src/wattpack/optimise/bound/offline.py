@@ -16,10 +16,9 @@ from numpy.typing import NDArray
 
 from wattpack.datasets.inflation import seeded
 from wattpack.engine.core.engine import Engine
-from wattpack.engine.core.faults import NOWHERE
 from wattpack.engine.core.node_cost import has_room
 from wattpack.engine.core.plan import Plan
-from wattpack.engine.core.state import ALLOCATED, CPU_POWER, GPU_POWER, State, place
+from wattpack.engine.core.state import ALLOCATED, CPU_POWER, GPU_POWER, NOWHERE, State, place
 from wattpack.engine.runs.arrivals import simulate
 from wattpack.errors import RunError
 from wattpack.jit import kernel

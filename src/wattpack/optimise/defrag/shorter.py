@@ -8,9 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from wattpack.engine.core.faults import NOWHERE
 from wattpack.engine.core.node_cost import has_room, node_cost_w
-from wattpack.engine.core.state import occupy, settle
+from wattpack.engine.core.state import NOWHERE, occupy, settle
 from wattpack.jit import kernel, step
 from wattpack.model.records import NodeRecord, Records, TaskRecord
 from wattpack.optimise.defrag.cost import Board
