@@ -18,8 +18,10 @@ import numpy as np
 
 from wattpack.datasets import alibaba2023
 from wattpack.datasets.inflation import node_order, run_workload, seeded
-from wattpack.engine.core.decide import NOWHERE, decide, pick
+from wattpack.engine.core.decide import decide
 from wattpack.engine.core.engine import Engine
+from wattpack.engine.core.faults import NOWHERE
+from wattpack.engine.core.pick import pick
 from wattpack.engine.core.state import arrive, place, release
 from wattpack.engine.runs.arrivals import draw_luck, run_arrivals
 from wattpack.jit import kernel

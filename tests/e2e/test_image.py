@@ -16,7 +16,7 @@ pytestmark = pytest.mark.e2e
 
 # As `wattpack serve` does before it listens.
 SERVE = """
-from wattpack.cli.serve import compile_ahead
+from wattpack.cli.commands.serve import compile_ahead
 from wattpack.kube.config import Config
 from wattpack.policies import REGISTRY
 for policy in (*REGISTRY, "pwr:0.1+fgd:0.9", "pwr:0.5+fgd:0.5"):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import msgspec
@@ -10,6 +12,7 @@ from wattpack.kube.client import ApiError, Client
 from wattpack.kube.config import Config, LeaseConfig
 from wattpack.kube.kubeconfig import Access
 from wattpack.kube.objects import Node, Pod
+from wattpack.kube.reservations import Reservation
 from wattpack.kube.service import Service
 from wattpack.kube.wire import BindingArgs, ExtenderArgs
 
@@ -118,3 +121,45 @@ def asked(pod: Pod, *names: str) -> ExtenderArgs:
 
 def to_bind(name: str, node: str) -> BindingArgs:
     return BindingArgs(name, "default", node, f"uid-{name}")
+
+
+def two_nodes(*pods: str) -> InMemory:
+    """Nodes `a` and `b` with two T4 each, and pods that ask for half a GPU."""
+    client = InMemory()
+    for name in ("a", "b"):
+        client.add_node(name)
+    for pod in pods:
+        client.add_pod(pod)
+    return client
+
+
+def bindings_wait(client: InMemory) -> asyncio.Event:
+    """From now on Bindings wait on their way, until the event is set."""
+    answered, made = asyncio.Event(), client.bind
+
+    async def slow(*given: Any) -> None:
+        await answered.wait()
+        await made(*given)
+
+    client.bind = slow  # type: ignore[method-assign]
+    return answered
+
+
+def gpu_left(service: Service, node: str) -> list[int]:
+    return next(row["gpu_left_milli"] for row in service.state()["nodes"] if row["node"] == node)
+
+
+def reservation_of(service: Service, uid: str) -> Reservation:
+    found = service.view.cluster.reservations.get(uid)
+    assert found is not None
+    return found
+
+
+def in_a_loop(test: Callable[..., Awaitable[None]]) -> Callable[..., None]:
+    """The test, run to its end in a loop of its own."""
+
+    def run() -> None:
+        asyncio.run(test())  # type: ignore[arg-type]
+
+    run.__name__ = test.__name__  # type: ignore[attr-defined]
+    return run

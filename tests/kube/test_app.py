@@ -113,6 +113,18 @@ def test_a_pod_that_contradicts_itself_is_a_422_for_fit_and_an_error_for_filter(
     ask(test)
 
 
+def test_fit_says_that_every_node_is_blocked() -> None:
+    async def test(front: Front) -> None:
+        for node in ("a", "b"):
+            front.client.add_pod(f"odd-{node}", count=2, node=node)  # shares of two GPUs: cannot be read
+        await front.service.pods.relist()
+        status, answer = await front.ask("POST", "/fit", front.client.pods["p"])
+        said = "no node is known yet; 2 nodes are blocked by 2 pods that were not understood"
+        assert (status, answer["error"].startswith(said)) == (503, True)
+
+    ask(test)
+
+
 def test_fit_tells_where_and_at_what_cost_or_what_is_missing() -> None:
     async def test(front: Front) -> None:
         status, answer = await front.ask("POST", "/fit", front.client.pods["p"])

@@ -7,7 +7,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kube.cluster_cases import HALF, ONLY_T4, PLAIN, TARGET, TASKS, TWO, WHOLE, make_cluster, make_node, make_pod
+from kube.cluster_cases import (
+    HALF,
+    ONLY_T4,
+    TARGET,
+    TASKS,
+    TWO,
+    WHOLE,
+    left,
+    make_cluster,
+    make_node,
+    make_pod,
+    rebuilt,
+)
 from wattpack.datasets import alibaba2023
 from wattpack.datasets.inflation import run_workload, seeded
 from wattpack.engine.core.decide import NOWHERE
@@ -21,24 +33,6 @@ from wattpack.model.power import PAPER
 from wattpack.model.target import Target
 from wattpack.model.tasks import TaskClass
 from wattpack.policies.expression import parse
-
-OF_THE_NODE = ("cpu_left", "memory_left", "gpu_left", "gpu_total", "gpu_free", "gpu_most", "tasks", "kinds")
-
-
-def left(cluster: Cluster) -> dict[str, list[object]]:
-    """Everything that is left on every node, by name."""
-    engine = cluster.engine()
-    assert engine is not None
-    return {name: [engine.state.nodes[n][field].tolist() for field in OF_THE_NODE] for name, n in cluster.index.items()}
-
-
-def rebuilt(cluster: Cluster) -> Cluster:
-    """The same tables with an engine made from nothing."""
-    fresh = cluster.empty_copy()
-    fresh.nodes.update(cluster.nodes)
-    for reservation in cluster.reservations:
-        fresh.reservations.adopt(reservation)
-    return fresh
 
 
 def test_a_pod_seen_on_a_node_takes_its_gpus() -> None:
@@ -101,40 +95,31 @@ def test_a_pod_whose_node_has_gone_is_counted_again_when_the_node_comes_back() -
     assert left(cluster)["n0"][2][:2] == [1000, 0]
 
 
-def test_a_pod_of_another_scheduler_without_gpu_numbers_gets_free_ones_counted() -> None:
+def test_a_question_without_a_pod_leaves_it_as_it_was_even_if_the_engine_is_rebuilt_for_a_new_class() -> None:
     cluster = make_cluster()
-    cluster.update_pod(make_pod("known", WHOLE, "n0", (0,)))
-    cluster.update_pod(make_pod("unknown", WHOLE, "n0"))
-    assert left(cluster)["n0"][2][:2] == [0, 0]
-    assert cluster.conflicts == {}
+    reservation = cluster.assume(make_pod("a", WHOLE), "n0", (0,), 0.0)
+    before, engine = left(cluster), cluster.engine()
+    assert engine is not None
+    engine.spare = 0
+    with cluster.without("a") as held:
+        assert held is reservation
+        assert left(cluster) == left(make_cluster())
+        assert cluster.would_decide(make_pod("b", TaskClass(1, 1, 0, 0))) is not None
+        assert cluster.engine() is not engine
+    assert left(cluster) == before
+    assert cluster.reservations.get("a") is reservation
+    assert reservation.state is State.ASSUMED
 
 
-def test_gpus_given_out_twice_by_others_are_told_and_never_counted_below_nothing() -> None:
-    cluster = make_cluster()
-    for uid in ("a", "b"):
-        cluster.update_pod(make_pod(uid, WHOLE, "n0", (0,)))
-    assert left(cluster)["n0"][2][:2] == [0, 1000]
-    assert list(cluster.conflicts) == ["b"]
-    cluster.remove_pod("a")
-    cluster.in_step.stale = True
-    assert left(cluster)["n0"][2][:2] == [0, 1000]  # now b has it
-    assert cluster.conflicts == {}
-
-
-def test_a_gpu_that_the_node_does_not_have_is_told() -> None:
-    cluster = make_cluster()
-    cluster.update_pod(make_pod("a", WHOLE, "n0", (7,)))
-    cluster.engine()
-    assert "GPU 7" in cluster.conflicts["a"]
-
-
-def test_more_classes_than_there_was_room_for_build_the_engine_anew() -> None:
-    cluster = make_cluster()
-    cluster.engine()
-    for milli in range(1, 600):
-        cluster.update_pod(make_pod(str(milli), TaskClass(milli, 1, 0, 0), f"n{milli % 3}"))
-    assert sum(row[6] for row in left(cluster).values()) == 599
-    assert left(cluster) == left(rebuilt(cluster))
+def test_reservations_of_a_cluster_that_is_given_up_are_adopted_unless_the_pod_is_seen() -> None:
+    old, new = make_cluster(), make_cluster("ocs")
+    old.assume(make_pod("a", WHOLE), "n0", (0,), 0.0)
+    old.assume(make_pod("b", WHOLE), "n0", (1,), 0.0)
+    new.update_pod(make_pod("b", WHOLE, "n2", (1,)))
+    new.engine()
+    new.adopt(old)
+    assert left(new)["n0"][2][:2] == [0, 1000]
+    assert left(new)["n2"][2][:2] == [1000, 0]
 
 
 def test_only_offered_nodes_are_chosen() -> None:
@@ -166,16 +151,6 @@ def test_the_cost_of_a_pod_is_what_placing_it_adds_and_asking_changes_nothing() 
     assert left(cluster) == before
     assert cluster.engine() is engine
     assert np.array_equal(memory, engine.state.memory)
-
-
-def test_a_target_is_learnt_from_the_pods_seen() -> None:
-    cluster = make_cluster(target=None)
-    for number in range(10):
-        cluster.update_pod(make_pod(f"h{number}", PLAIN, "n0"))
-    assert cluster.in_step.relearn()
-    cluster.engine()
-    assert [task.num_gpu for task in cluster.in_step.learnt_target().classes] == [0]
-    assert not cluster.in_step.relearn()  # nothing new
 
 
 @pytest.mark.parametrize("policy", ["fgd", "pwr:0.1+fgd:0.9", "ocs", "gpuclustering", "dotprod"])

@@ -35,7 +35,7 @@ PODS: list[tuple[str, dict[str, Any], tuple[int, int] | str]] = [
     ("alibaba", {"annotations": {ALI + "gpu-count": "2", ALI + "gpu-milli": "1000"}, GPU: "2"}, (2, 1000)),
     ("alibaba", {"annotations": {ALI + "gpu-milli": "500"}, GPU: "1"}, "asks for 1 nvidia.com/gpu and for 1 GPU x 500"),
     ("alibaba", {"annotations": {ALI + "gpu-milli": "500", ALI + "gpu-count": "2"}}, "shares of 2 GPUs at once"),
-    ("alibaba", {"annotations": {ALI + "gpu-milli": "1500"}}, "more than the whole of a GPU"),
+    ("alibaba", {"annotations": {ALI + "gpu-milli": "1500"}}, "more than one GPU"),
     ("alibaba", {"annotations": {ALI + "gpu-milli": "half"}}, "annotation alibabacloud.com/gpu-milli: quantity 'half'"),
     ("alibaba", {"annotations": {ALI + "gpu-milli": "500", ALI + "gpu-count": "0"}}, "expected more than 0"),
     ("alibaba", {"annotations": {ALI + "gpu-milli": "500"}, ALI + "gpu-milli": "400"}, "500 as an annotation and 400"),

@@ -54,7 +54,7 @@ def test_the_first_file_that_sets_the_current_context_has_the_word(
 ) -> None:
     first, second = whole(tmp_path, "one", "http://one/"), whole(tmp_path, "two", "http://two")
     access = from_environment(monkeypatch, first, second)
-    assert (access.server, access.token, access.namespace) == ("http://one", "token-one", "space-one")
+    assert (access.server, access.token) == ("http://one", "token-one")
     assert from_environment(monkeypatch, second, first).server == "http://two"
 
 
@@ -65,7 +65,7 @@ def test_a_context_may_name_a_cluster_and_a_user_of_other_files(
     cluster = write(tmp_path, "cluster", clusters={"k": {"server": "http://k"}}, current="c")
     user = write(tmp_path, "user", users={"u": {"token": "t"}})
     access = from_environment(monkeypatch, context, cluster, user)
-    assert (access.server, access.token, access.namespace) == ("http://k", "t", "default")
+    assert (access.server, access.token) == ("http://k", "t")
 
 
 def test_of_two_entries_of_one_name_only_the_first_is_read_not_a_mixture(

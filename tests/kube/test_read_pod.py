@@ -56,7 +56,7 @@ def test_models_that_exclude_each_other_are_unreadable() -> None:
         spec={"nodeSelector": {"nvidia.com/gpu.product": "NVIDIA-A10"}},
         **{"nvidia.com/gpu": "1"},
     )
-    with pytest.raises(Unreadable, match="pod team/pod-a: no GPU model is left by T4 and A10"):
+    with pytest.raises(Unreadable, match="pod team/pod-a: no GPU model is allowed by each of T4 and A10"):
         read_pod(pod, Reading())
 
 
@@ -87,7 +87,7 @@ def test_an_index_that_contradicts_the_pod_is_unreadable(index: str) -> None:
     ("given", "said"),
     [
         ({"nvidia.com/gpu": "1500m"}, "nvidia.com/gpu is 1.5, expected a whole number"),
-        ({"nvidia.com/gpu": "-1"}, "quantity '-1', expected none below 0"),
+        ({"nvidia.com/gpu": "-1"}, "quantity '-1', expected 0 or more"),
         ({"nvidia.com/gpu": "1e9"}, "1000000000 GPUs, expected at most"),
         ({"cpu": "1e20"}, "expected at most 1000000000000"),
         ({"nvidia.com/gpu.shared": "1"}, "the share of a time-sliced GPU is not known"),

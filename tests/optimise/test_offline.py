@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,11 +13,15 @@ from optimise.brute import every_placement
 from optimise.test_bound import nodes_drawn, tasks_drawn
 from reference import Node, Task
 from wattpack.datasets import alibaba2023
+from wattpack.engine.core.state import occupy
 from wattpack.errors import RunError
 from wattpack.experiments.bound.curves import arrived_by
-from wattpack.model.power import LINEAR
+from wattpack.jit import kernel
+from wattpack.model.power import LINEAR, PAPER
 from wattpack.model.target import Target
+from wattpack.model.tasks import task_records
 from wattpack.optimise.bound.lp import ConfigurationLp
+from wattpack.optimise.bound.moves import change
 from wattpack.optimise.bound.offline import NOWHERE, Placement, Search, rank
 
 SHORT_S = 0.01  # one block of moves for each start
@@ -103,3 +108,22 @@ def test_it_follows_the_power_profile() -> None:
     assert found.power_w == 40 + 3 * 15
     assert plan.power_w == pytest.approx(found.power_w)
     assert (found.node != NOWHERE).all()
+
+
+@kernel
+def both_changes(node: Any, like: Any, task: Any, gpus: int, sign: int) -> None:
+    change(node, task, gpus, sign)
+    occupy(like, task, gpus, sign)
+
+
+@pytest.mark.parametrize(
+    ("task", "gpus"), [(make_task(cpu=3), 0), (make_task(gpu=0.4), 0b10), (make_task(gpu=2), 0b101)]
+)
+def test_a_node_changes_as_in_the_engine_in_all_that_the_search_reads(task: Task, gpus: int) -> None:
+    datacenter, workload = make_datacenter([make_node(gpus=4), make_node(gpus=4)]), make_workload([task])
+    tasks = task_records(workload.classes, datacenter, PAPER.default_cpu)
+    nodes = datacenter.records()
+    for sign in (1, -1):
+        both_changes(nodes[0], nodes[1], tasks[0], gpus, sign)
+        for name in ("cpu_left", "memory_left", "tasks", "gpu_left", "gpu_free", "gpu_most"):
+            assert np.array_equal(nodes[name][0], nodes[name][1]), name

@@ -16,7 +16,7 @@ from churn import Churn, Placed, churns
 from cli.files import write_nodes, write_tasks
 from reference import Gpus, Node, TargetClass, Task
 from wattpack.cli import main
-from wattpack.engine.core.choose import choose, choose_priced
+from wattpack.engine.core.choose import choose
 from wattpack.errors import UserError
 from wattpack.experiments.digests import policy_digest
 from wattpack.experiments.policy_check.check import check_policy
@@ -427,14 +427,13 @@ def test_explain_shows_the_terms_in_watts_and_they_add_up(tmp_path: Path, capsys
 
 
 @kernel
-def both_choices(bucket: Any, total: Any, chosen: Any) -> None:
-    chosen[0] = choose(bucket, total)
-    chosen[1] = choose_priced(bucket, total)
+def choice_by_lanes(bucket: Any, total: Any) -> int:
+    return choose(bucket, total)
 
 
 @given(st.lists(st.tuples(st.sampled_from([0, 0, -3]), st.sampled_from([-2.5, -1.0, 0.0, 1e9])), max_size=40))
 def test_the_choice_by_lanes_is_the_plain_choice(nodes: list[tuple[int, float]]) -> None:
     bucket = np.array([code for code, _ in nodes], dtype=np.int16)
-    chosen = np.zeros(2, dtype=np.int64)
-    both_choices(bucket, np.array([value for _, value in nodes], dtype=np.float64), chosen)
-    assert chosen[0] == chosen[1]
+    feasible = [n for n, (code, _) in enumerate(nodes) if code >= 0]
+    plain = max(feasible, key=lambda n: nodes[n][1]) if feasible else -1  # the first of equals
+    assert choice_by_lanes(bucket, np.array([value for _, value in nodes], dtype=np.float64)) == plain

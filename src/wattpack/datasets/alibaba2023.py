@@ -1,7 +1,7 @@
 """The built-in datacenter and the 13 traces of the paper: counts of the Alibaba GPU trace of 2023 (see NOTICE).
 
-The tables hold how many nodes there are of each type and how many tasks of each class, sorted, and nothing else of the
-published files: no names, no times, no order of arrival. `tools/make_tables.py` writes them.
+The tables hold the number of nodes of each type and of tasks of each class, sorted, and nothing else from the published
+files: no names, no times, no order of arrival. `tools/make_tables.py` writes them.
 """
 
 from __future__ import annotations

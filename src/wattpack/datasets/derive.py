@@ -1,7 +1,7 @@
 """Variants of any trace at any percentage: more multi-GPU, more or less sharing-GPU, more constrained-GPU tasks.
 
-The rules are those the published variants of the Default trace were made by, as far as their counts show it; where they
-differ from the paper's sentence, the counts win, and the comment says so. Default: 8,152 tasks, 1,088 without GPU,
+They follow the rules by which the published variants of the Default trace were made, as far as their counts show; where
+the counts differ from the paper's text, the counts win, and a comment says so. Default: 8,152 tasks, 1,088 without GPU,
 3,078 sharing (1,731.8 GPUs), 3,911 of one GPU, 16, 15, 44 of 2, 4, 8 GPUs (75 tasks, 444 GPUs); 6,086.8 GPUs in all.
 """
 
@@ -32,7 +32,7 @@ class Profile(TypedDict):
 
 
 def profile(trace: Workload) -> Profile:
-    """Who asks for how much: the paper's table I, and the share of GPU tasks that name a model."""
+    """Shares of tasks and demand by GPU request (the paper's table I), and the share of GPU tasks that name a model."""
     tasks, demand_milli = Counter[int](), Counter[int]()
     constrained = 0
     for task, count in zip(trace.classes, trace.counts().tolist(), strict=True):
@@ -54,11 +54,11 @@ def multi_gpu(trace: Workload, percent: float, rng: np.random.Generator) -> Work
     """Tasks of 2 or more GPUs are added until they ask for at least `percent` % of the GPU demand.
 
     The paper says that the demand of tasks with *1 or more* whole GPUs grows *by* 20, 30, 40, 50 %. The published
-    traces do another thing: they are Default in its order, followed by 172, 356, 594, 909 further tasks, all of 2, 4 or
-    8 GPUs (one-GPU tasks stay at 3,911), and what is 20, 30, 40, 50 % is the multi-GPU tasks' *share* of the demand:
+    traces differ: they are Default in its order, followed by 172, 356, 594, 909 further tasks, all of 2, 4 or
+    8 GPUs (one-GPU tasks stay at 3,911), and 20, 30, 40, 50 % is the *share* of multi-GPU tasks in the demand:
     20.4, 30.2, 40.2, 50.3 (Default: 7.3). The demand of whole-GPU tasks grows by 23, 46, 77, 121 %. The added tasks
     follow Default's multi-GPU classes as draws with replacement do (22, 22, 56 % of the 172 ask for 2, 4, 8 GPUs; 21,
-    20, 59 % in Default); so they are drawn here.
+    20, 59 % in Default), so they are drawn that way here.
     """
     _check_percent(percent, "multi_gpu", most=99)
     request_milli, kind = _by_task(trace)
@@ -141,7 +141,7 @@ def constrained_gpu(trace: Workload, percent: float, datacenter: Datacenter, rng
         drawn = rng.integers(len(specs), size=constrained)
         spec_of_task.update((task, specs[i]) for task, i in zip(tasks.tolist(), drawn.tolist(), strict=True))
     tasks_now = [
-        trace.classes[c]._replace(gpu_spec=spec_of_task.get(i, "")) for i, c in enumerate(trace.sequence.tolist())
+        trace.classes[k]._replace(gpu_spec=spec_of_task.get(i, "")) for i, k in enumerate(trace.sequence.tolist())
     ]
     return Workload.of(tasks_now, trace.task_names, name=f"{trace.name}-gpuspec{percent:g}")
 

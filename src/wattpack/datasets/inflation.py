@@ -1,7 +1,7 @@
 """The workload of a run, drawn from a trace, and the generators of a seed. The same seed gives the same run everywhere.
 
 Only `Generator.permutation` and `Generator.integers` over PCG64 are used: both work on integers alone, so no rounding
-of a platform's floating point can change a draw. A test holds digests.
+of a platform's floating point can change a draw. A test compares digests.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from wattpack.errors import UserError
 from wattpack.model.nodes import Datacenter
 from wattpack.model.tasks import Workload
 
-UP_TO = 1.3  # requested GPU over the datacenter's, where the paper's runs end
+UP_TO = 1.3  # load (requested GPU / GPU of the datacenter) at which the paper's runs end
 MIN_BLOCK = 1024  # tasks drawn at once: a tiny trace should not mean thousands of small draws
 
 MAX_TASKS = 10_000_000  # of a run: 100 bytes each, and a hundred times the paper's datacenter asks for a tenth

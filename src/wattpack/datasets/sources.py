@@ -47,14 +47,14 @@ def load_trace(source: str | Path | Columns, name: str | None = None) -> Workloa
 
 
 def as_datacenter(given: Datacenter | str | Path) -> Datacenter:
-    """A datacenter as it is, or by its built-in name or path."""
+    """The datacenter given, or the one of this built-in name or path."""
     if isinstance(given, Datacenter):
         return given
     return load_datacenter(_named(given, "datacenter", "a Datacenter (load_datacenter makes one of columns)"))
 
 
 def as_workload(given: Workload | str | Path, what: str = "trace") -> Workload:
-    """A workload as it is, or by its built-in name or path."""
+    """The workload given, or the one of this built-in name or path."""
     if isinstance(given, Workload):
         return given
     return load_trace(_named(given, what, "a Workload (load_trace makes one of columns)"))

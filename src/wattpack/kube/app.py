@@ -1,4 +1,4 @@
-"""The service on HTTP: a literal table of routes. Bodies and times are limited; what is sent is never executed."""
+"""The service over HTTP: a literal table of routes. The size of bodies and the time of requests are limited."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from wattpack.kube.gauges import gauges
 from wattpack.kube.measured import Power
 from wattpack.kube.objects import POD, Unreadable
 from wattpack.kube.openapi import OPENAPI
-from wattpack.kube.questions import fit
+from wattpack.kube.questions import blocked_line, fit
 from wattpack.kube.service import Service
 from wattpack.kube.wire import ENCODER, Wrong, read_args, read_binding
 
@@ -33,7 +33,7 @@ def wrong(text: str, status: int = 400) -> web.Response:
 
 
 class Routes:
-    """One method a route."""
+    """One method for each route."""
 
     def __init__(self, service: Service) -> None:
         self.service = service
@@ -53,7 +53,9 @@ class Routes:
     async def fit(self, request: web.Request) -> web.Response:
         pod = POD.decode(await request.read())
         decision = fit(self.service.view, pod)
-        return wrong("no node is known yet", 503) if decision is None else json_answer(decision)
+        if decision is None:
+            return wrong("; ".join(["no node is known yet", *blocked_line(self.service.view)]), 503)
+        return json_answer(decision)
 
     async def explain(self, request: web.Request) -> web.Response:
         namespace, pod = request.match_info["namespace"], request.match_info["pod"]
@@ -88,7 +90,7 @@ class Routes:
 
 
 def new_app(service: Service, only_probes: bool = False) -> web.Application:
-    """The application; `only_probes` for the listener that may be reached from outside the pod."""
+    """The application; `only_probes`: for the listener that is reachable from outside the pod."""
     routes = Routes(service)
     app = web.Application(middlewares=[guarded(service)], client_max_size=service.config.server.max_body_mib << 20)
     app.add_routes(
@@ -116,7 +118,7 @@ def new_app(service: Service, only_probes: bool = False) -> web.Application:
 
 
 def guarded(service: Service) -> Any:
-    """Every request: timed, limited in time, and bad input answered with one line."""
+    """Times every request, limits its time, and answers bad input with one line."""
 
     @web.middleware
     async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -138,11 +140,11 @@ def guarded(service: Service) -> Any:
             return answer
         except UnicodeDecodeError as fault:
             return wrong(f"{request.path}: not UTF-8: {fault.reason}")
-        except ConnectionError:  # it hung up in the middle of its request: there is nobody to answer
-            return wrong(f"{request.path}: the request broke off")
+        except ConnectionError:  # the client disconnected in the middle of its request: nobody reads the answer
+            return wrong(f"{request.path}: the connection was closed before the end of the request")
         except RecursionError:
             return wrong(f"{request.path}: nested too deeply")
-        except RunError as fault:  # a score that is not finite: of this pod's class, others are still decided
+        except RunError as fault:  # a score that is not finite, for this pod's class; others are still decided
             log.error("%s %s: %s", request.method, request.path, fault)
             return wrong(f"{request.path}: {fault}", 500)
         except Exception:

@@ -28,13 +28,13 @@ class Binder:
 
     def __init__(self, service: Service) -> None:
         self.service = service
-        self.under_way: dict[str, asyncio.Future[str]] = {}  # pod -> its bind: a second call waits for the first
+        self.under_way: dict[str, asyncio.Future[str]] = {}  # pod and node -> its bind: a second call waits
 
     async def bind(self, args: BindingArgs) -> str:
         for name in (args.pod_namespace, args.pod_name):  # they become part of a path
             if not NAME.fullmatch(name):
                 return f"wattpack: {name[:100]!r}, expected the name of a namespace or pod"
-        key = f"{args.pod_namespace}/{args.pod_name}/{args.pod_uid}"
+        key = f"{args.pod_namespace}/{args.pod_name}/{args.pod_uid}/{args.node}"
         running = self.under_way.get(key)
         if running is None:
             running = asyncio.ensure_future(self.bind_once(args))
@@ -110,7 +110,7 @@ class Binder:
             return str(fault)
         seen = await self.look(pod.namespace, pod.name)
         if seen is None:
-            log.warning("bind of %s/%s: %s; what became of it is not known yet", pod.namespace, pod.name, fault)
+            log.warning("bind of %s/%s: %s; whether the pod was bound is not known yet", pod.namespace, pod.name, fault)
             return str(fault)
         if seen.metadata.uid != pod.uid:
             self.service.view.remove_pod(pod.uid)

@@ -1,4 +1,4 @@
-"""The few calls to the Kubernetes API that the service makes: list and watch, bind, events, one lease."""
+"""The calls to the Kubernetes API that the service needs: list, watch, get, bind, and any other by path."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from wattpack.kube.exec_program import exec_environment, exec_token
 from wattpack.kube.kubeconfig import Access
 from wattpack.kube.objects import NODE_LIST, POD, POD_LIST, Node, Pod
 
-PAGE = 1000  # objects a page of a list
-LONGEST_LINE = 16 << 20  # bytes of one watch event: etcd holds 1.5 MiB an object
-PROGRAM_S = 60.0  # a program that prints a token may take this long
+PAGE = 1000  # objects per page of a list
+LONGEST_LINE = 16 << 20  # bytes of one watch event; etcd allows 1.5 MiB per object
+PROGRAM_S = 60.0  # limit for a program that prints a token
 NO_ANSWER, UNAUTHORIZED, NOT_FOUND = 0, 401, 404  # `ApiError.status`
 
 
@@ -71,26 +71,26 @@ class Client:
         self.access.token = exec_token(output, arguments[0])
 
     async def renew_token(self, status: int) -> bool:
-        """After an answer of `status`: whether there is a new token, so that asking again may help."""
+        """Get a new token after status 401, if a program prints them; whether there is one."""
         if status != UNAUTHORIZED or not self.access.command:
             return False
         try:
             await self.fetch_token()
-        except UserError as fault:  # at the start it ends us; a service under way tries again later
+        except UserError as fault:  # at the start this ends the process; a running service tries again later
             raise ApiError(UNAUTHORIZED, str(fault)) from None
         return True
 
     def headers(self) -> dict[str, str]:
-        told = {"Accept": "application/json", "User-Agent": "wattpack"}
+        headers = {"Accept": "application/json", "User-Agent": "wattpack"}
         authorization = self.access.authorization()
         if authorization:
-            told["Authorization"] = authorization
-        return told
+            headers["Authorization"] = authorization
+        return headers
 
     async def call(self, method: str, path: str, body: Any = None, timeout_s: float | None = None) -> bytes:
         """One request; the body of the answer. Raises ApiError."""
         status, text = await self._request(method, path, body, timeout_s)
-        # What changes something is not sent again: a Binding is limited by what is left of the lease (binding.py).
+        # Only reads are sent again: the time limit of a Binding is that of the lease (binding.py).
         if await self.renew_token(status) and method == "GET":
             status, text = await self._request(method, path, body, timeout_s)
         if status >= 400:
@@ -131,7 +131,7 @@ class Client:
                 return items, page.metadata.resource_version
 
     async def watch(self, path: str, version: str) -> AsyncIterator[bytes]:
-        """Lines of a watch from a resource version on, one event each, until the server ends it."""
+        """Lines of a watch from a resource version on, one event each, until the server closes it."""
         url = f"{path}?watch=1&allowWatchBookmarks=true&timeoutSeconds=290&resourceVersion={version}"
         limit = aiohttp.ClientTimeout(total=None, sock_connect=self.timeout_s, sock_read=300)
         address = URL(self.access.server + url, encoded=True)
@@ -141,7 +141,7 @@ class Client:
                     continue
                 if answer.status >= 400:
                     raise ApiError(answer.status, message_of(await answer.read()))
-                yield b""  # the watch stands
+                yield b""  # the watch is established
                 rest = b""
                 async for piece in answer.content.iter_any():
                     *lines, rest = (rest + piece).split(b"\n")
@@ -158,7 +158,7 @@ class Client:
     async def bind(
         self, namespace: str, name: str, uid: str, node: str, annotations: dict[str, str], timeout_s: float
     ) -> None:
-        """Bind a pod; the annotations are merged into it by the same call. The uid must be the pod's."""
+        """Bind a pod; the same call merges the annotations into it. It fails if the pod has another uid."""
         body = {
             "apiVersion": "v1",
             "kind": "Binding",
@@ -168,7 +168,7 @@ class Client:
         await self.call("POST", f"/api/v1/namespaces/{namespace}/pods/{name}/binding", body, timeout_s)
 
     async def check(self) -> None:
-        """Fail clearly where the server cannot be reached or does not let us in."""
+        """Raise a clear error if the server cannot be reached or denies access."""
         try:
             await self.call("GET", "/api/v1/nodes?limit=1")
         except ApiError as fault:
@@ -176,7 +176,7 @@ class Client:
 
 
 def message_of(text: bytes) -> str:
-    """The message of a Status object, or the beginning of whatever came."""
+    """The message of a Status object, or the beginning of the text."""
     try:
         return str(msgspec.json.decode(text)["message"])
     except (msgspec.DecodeError, KeyError, TypeError):

@@ -21,7 +21,7 @@ from wattpack.kube.facts import NodeFacts, PodFacts
 from wattpack.kube.gpus import bits
 from wattpack.kube.reservations import Event, Reservation, Reservations, State
 from wattpack.model.policy import Mix
-from wattpack.model.power import PowerProfile
+from wattpack.model.power import PowerProfile, total_power
 from wattpack.model.target import Target
 
 Offered = Iterable[str] | NDArray[np.int64] | None  # nodes by name or by number; None: all
@@ -188,7 +188,10 @@ class Cluster:
 
     def power_w(self) -> float:
         engine = self.engine()
-        return 0.0 if engine is None else float(engine.state.totals[CPU_POWER] + engine.state.totals[GPU_POWER]) / 1000
+        if engine is None:
+            return 0.0
+        totals = engine.state.totals
+        return float(total_power(totals[CPU_POWER], totals[GPU_POWER])) / 1000
 
     def fragmentation_gpus(self) -> float:
         engine = self.engine()

@@ -173,7 +173,7 @@ class ClusterEngine:
         return Target.of(Workload.from_counts(self.arrivals.items(), name="pods seen"))
 
     def relearn(self) -> bool:
-        """Learn the target anew if the pods that arrived are a tenth more than last time; whether it was."""
+        """Have the next build learn the target again, if a tenth more pods arrived than last time; whether it will."""
         if self.target is not None or self.arrivals.total() < 1.1 * self.learnt_from + 1:
             return False
         self.stale = True

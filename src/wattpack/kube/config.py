@@ -1,4 +1,4 @@
-"""The service's configuration: one strict TOML file. An unknown key, a wrong type or a bad value stops the start."""
+"""The service's configuration: one strict TOML file. An unknown key, wrong type or bad value is an error."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Server(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
 
 class LeaseConfig(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """Which of several replicas decides."""
+    """The lease of the one replica that decides."""
 
     enabled: bool = True
     namespace: str = "kube-system"
@@ -41,7 +41,7 @@ class LeaseConfig(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
 
 class Config(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """What a user may set; docs/guide/serve.md tells each key."""
+    """What a user may set; docs/guide/serve.md describes each key."""
 
     policy: str = "pwr:0.1+fgd:0.9"
     power_profile: str = "paper"
@@ -80,12 +80,12 @@ class Config(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
         )
 
     def given_target(self) -> Target | None:
-        """The target workload of a trace; None: it is learnt from the pods seen."""
+        """The target workload of a trace; None: it is learnt from the pods that arrive."""
         return None if self.target == LEARNT else Target.of(load_trace(self.target))
 
 
 def problems(config: Config) -> list[str]:
-    """Everything that is wrong with the values, one line each."""
+    """All errors in the values, one line each."""
     found = []
 
     def check(good: bool, line: str) -> None:
@@ -119,7 +119,7 @@ def problems(config: Config) -> list[str]:
 
 
 def checked(config: Config, where: str) -> Config:
-    """`config`, if nothing is wrong with it."""
+    """`config`; raises UserError with all errors in it."""
     found = problems(config)
     if found:
         raise UserError(f"{where}: {'; '.join(found)}")
@@ -133,7 +133,7 @@ def parse_config(text: bytes, where: str) -> Config:
         config = msgspec.convert(read, Config)
     except msgspec.ValidationError as fault:
         raise UserError(f"{where}: {fault}; known keys: {', '.join(Config.__struct_fields__)}") from None
-    except ValueError as fault:  # no UTF-8, no TOML, or a number of thousands of digits
+    except ValueError as fault:  # not UTF-8, not TOML, or a number with thousands of digits
         raise UserError(f"{where}: not TOML: {fault}") from None
     except RecursionError:
         raise UserError(f"{where}: nested too deeply, expected a configuration") from None

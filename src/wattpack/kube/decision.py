@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from wattpack.engine.core.decide import NOWHERE
 from wattpack.engine.core.engine import Engine
+from wattpack.engine.core.faults import NOWHERE
 from wattpack.engine.live.one_decision import FITTING, GPUS, OFFERED, TOLD, Choice
 from wattpack.kube.facts import PodFacts
 from wattpack.kube.gpus import gpu_numbers
@@ -19,7 +19,7 @@ SHOWN = 5  # nearest nodes in a decision that found none
 
 
 class Row(msgspec.Struct, gc=False):
-    """One node in the table of a decision."""
+    """One of the best nodes of a decision."""
 
     node: str
     total: float
@@ -41,7 +41,7 @@ class Decision(msgspec.Struct, gc=False):
     namespace: str
     pod: str
     uid: str
-    at: str  # UTC; filled in by whoever has a clock
+    at: str  # UTC; filled in by the caller, as there is no clock here
     policy: str
     task: TaskClass
     node: str  # "": no node fits
@@ -96,14 +96,14 @@ def new_decision(pod: PodFacts, engine: Engine, chosen: int, choice: Choice) -> 
 def best_rows(engine: Engine, choice: Choice) -> list[Row]:
     """The chosen node and the next best ones, best first."""
     names = engine.datacenter.names
-    told = int(choice.counts[TOLD])
-    if told == 1:  # the only node that fits is taken without scores
+    rows = int(choice.counts[TOLD])
+    if rows == 1:  # the only node that fits is taken without scores
         return [Row(names[int(choice.best[0])], 0.0, {})]
     total, raw, normal = choice.total.tolist(), choice.raw.tolist(), choice.normal.tolist()
     components = [component.policy.name for component in engine.mix.components]
     return [
         Row(names[n], total[i], {name: (raw[c][i], normal[c][i]) for c, name in enumerate(components)})
-        for i, n in enumerate(choice.best.tolist()[:told])
+        for i, n in enumerate(choice.best.tolist()[:rows])
     ]
 
 

@@ -1,7 +1,7 @@
-"""Which nodes a pod may go to by what Kubernetes itself checks, for questions that no scheduler has filtered first.
+"""Which nodes Kubernetes itself would allow for a pod.
 
 Only `fit` and shadow mode need this: the extender is asked after kube-scheduler's own filters. Cordons, taints, node
-selectors and required node affinity are read; spreading, pod affinity and volumes are not.
+selectors and required node affinity are checked; topology spread, pod affinity and volumes are not.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ HARD = ("NoSchedule", "NoExecute")
 
 
 def eligible(pod: Pod, node: Node) -> bool:
+    """Whether the node's cordon, taints and labels allow the pod."""
     if node.spec.unschedulable and not tolerated(pod, Taint("node.kubernetes.io/unschedulable", "", "NoSchedule")):
         return False
     if any(taint.effect in HARD and not tolerated(pod, taint) for taint in node.spec.taints):

@@ -1,4 +1,4 @@
-"""Events on pods that say the reason of a decision in words; sent behind the decisions, never in their way."""
+"""Kubernetes events on pods with the reason of a decision; sent in the background, after the decisions."""
 
 from __future__ import annotations
 
@@ -14,30 +14,30 @@ from wattpack.kube.decision import Decision
 from wattpack.kube.metrics import Metrics
 
 log = logging.getLogger("wattpack")
-WAITING = 2000  # events that may wait; beyond that the oldest are dropped, as Kubernetes does with its own
-EACH_S = 0.05  # one event in this time: bindings come first at the API server
-AGAIN_S = 60  # the same pod's failure is told again after this long
+WAITING = 2000  # events in the queue; beyond that the oldest are dropped, as Kubernetes does
+EACH_S = 0.05  # at most one event in this time: Bindings have priority at the API server
+AGAIN_S = 60  # the same failure of the same pod is sent again after this long
 
 
 class Events:
-    """A queue of events and the one that empties it."""
+    """A queue of events, and the loop that sends them."""
 
     def __init__(self, client: Client, metrics: Metrics, which: str) -> None:
         self.client, self.metrics, self.which = client, metrics, which
         self.queue: deque[Decision] = deque()
-        self.told: dict[str, tuple[str, float]] = {}  # uid of a pod that failed -> what was said, when
-        self.some = asyncio.Event()
+        self.sent: dict[str, tuple[str, float]] = {}  # uid of a pod without a node -> the last message, when
+        self.some = asyncio.Event()  # set while the queue is not empty
 
     def add(self, decision: Decision) -> None:
         if self.which == "none" or (self.which == "failures" and decision.node):
             return
         if not decision.node:
-            said, at_s = self.told.get(decision.uid, ("", 0.0))
+            said, at_s = self.sent.get(decision.uid, ("", 0.0))
             if said == decision.words() and time.monotonic() - at_s < AGAIN_S:
                 return
-            if len(self.told) > WAITING:
-                self.told.clear()
-            self.told[decision.uid] = decision.words(), time.monotonic()
+            if len(self.sent) > WAITING:
+                self.sent.clear()
+            self.sent[decision.uid] = decision.words(), time.monotonic()
         if len(self.queue) >= WAITING:
             self.queue.popleft()
             self.metrics.count("wattpack_events_dropped_total")
@@ -45,7 +45,7 @@ class Events:
         self.some.set()
 
     async def run(self) -> None:
-        """For ever."""
+        """Runs until it is cancelled."""
         while True:
             await self.some.wait()
             while self.queue:

@@ -1,4 +1,4 @@
-"""`exec` of a kubeconfig: a program that prints a token, as an ExecCredential."""
+"""`exec` in a kubeconfig: a program that prints a token as an ExecCredential."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Variable(msgspec.Struct):
 
 
 class ExecProgram(msgspec.Struct, rename="camel"):
-    """`exec` of a user, as far as it is read."""
+    """The fields of a user's `exec` that are read."""
 
     command: str
     args: list[str] | None = None
@@ -27,12 +27,12 @@ def exec_environment(program: ExecProgram) -> tuple[list[str], dict[str, str]]:
     """Arguments and environment of the program that prints a token."""
     extra = {variable.name: variable.value for variable in program.env or []}
     info = {"apiVersion": program.api_version, "kind": "ExecCredential", "spec": {"interactive": False}}
-    told = {"KUBERNETES_EXEC_INFO": msgspec.json.encode(info).decode()}
-    return [program.command, *(program.args or [])], {**os.environ, **extra, **told}
+    for_program = {"KUBERNETES_EXEC_INFO": msgspec.json.encode(info).decode()}
+    return [program.command, *(program.args or [])], {**os.environ, **extra, **for_program}
 
 
 def exec_token(output: bytes, program: str) -> str:
-    """The token in what such a program printed."""
+    """The token in the output of such a program."""
     try:
         return str(msgspec.json.decode(output)["status"]["token"])
     except (msgspec.DecodeError, KeyError, TypeError):

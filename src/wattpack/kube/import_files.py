@@ -14,12 +14,12 @@ from wattpack.kube.objects import KIND, NODE, POD, Kind, Node, Pod
 MAX_BYTES = 2_000_000_000  # 100,000 pods are about 1 GB
 EXPECTED = "expected what `kubectl get nodes,pods -A -o json` prints"
 
-# Text that is not UTF-8 and values nested 1,000 deep are no faults of msgspec's own kind.
+# msgspec raises other errors for text that is not UTF-8 and for values nested 1,000 deep.
 FAULTS = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 
 
 def read_cluster_files(paths: Iterable[Path]) -> tuple[list[Node], list[Pod]]:
-    """All nodes and pods of the files; an object that is there twice counts once, as it was read last."""
+    """All nodes and pods of the files; of an object that occurs twice, the last one counts."""
     nodes: dict[str, Node] = {}
     pods: dict[tuple[str, str], Pod] = {}
     for path in paths:
@@ -39,7 +39,7 @@ def read_cluster_files(paths: Iterable[Path]) -> tuple[list[Node], list[Pod]]:
 
 
 def _objects(path: Path) -> Iterator[tuple[str, str, bytes | msgspec.Raw]]:
-    """Where each object stands, its kind, its text. Items of a NodeList may come without a kind."""
+    """Place, kind and text of each object. Items of a NodeList may have no kind of their own."""
     text = read_bytes_up_to(path, MAX_BYTES, "a JSON file")
     whole = _kind(text, str(path))
     if whole.items is None:

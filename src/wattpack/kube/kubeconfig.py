@@ -1,4 +1,4 @@
-"""How to reach a cluster: kubeconfig files, merged as kubectl merges them, or the service account of our pod."""
+"""How to reach a cluster: kubeconfig files, merged as by kubectl, or the service account of our pod."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from wattpack.files import temporary_path
 from wattpack.kube.exec_program import ExecProgram
 
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
-TOKEN_FRESH_S = 60  # tokens of service accounts are renewed by the kubelet: read the file again this often
-# Keys that change who we are or whom we ask. Without them we would ask as somebody else, or somebody else.
+TOKEN_FRESH_S = 60  # the kubelet renews tokens of service accounts: the file is read again this often
+# Keys that change the user or the server: ignoring them, we would send requests as another user or to another server.
 NOT_READ = {
     "clusters": ("proxy-url", "tls-server-name"),
     "users": ("as", "as-uid", "as-groups", "as-user-extra", "auth-provider", "username", "password"),
@@ -33,18 +33,17 @@ NOT_READ = {
 
 @dataclass
 class Access:
-    """One cluster: its address and how to be let in."""
+    """One cluster: its address and our credentials."""
 
     server: str
     context: ssl.SSLContext | None
     token: str = ""
     token_file: Path | None = None
-    command: ExecProgram | None = None  # `exec` of a kubeconfig: a program that prints a token
-    namespace: str = "default"
+    command: ExecProgram | None = None  # `exec` in a kubeconfig: a program that prints a token
     _read_at_s: float = field(default=-1e9, repr=False)
 
     def authorization(self) -> str:
-        """The token to send; "" where a client certificate serves. A file is read again now and then."""
+        """The token to send; "" with a client certificate. A token file is read again every TOKEN_FRESH_S."""
         if self.token_file is not None and time.monotonic() - self._read_at_s > TOKEN_FRESH_S:
             self.token = self.token_file.read_text(encoding="utf-8").strip()
             self._read_at_s = time.monotonic()
@@ -52,7 +51,7 @@ class Access:
 
 
 class Entry(NamedTuple):
-    """A cluster, user or context, and the file it stands in: paths in it are relative to that file."""
+    """A cluster, user or context, and its file: paths in it are relative to that file."""
 
     body: dict[str, Any]
     file: Path
@@ -75,7 +74,7 @@ def find_access(kubeconfig: Path | None) -> Access:
 
 
 def files_of_environment(value: str) -> list[Path]:
-    """The files of $KUBECONFIG that are there, each once."""
+    """The files of $KUBECONFIG that exist, each once."""
     named = [Path(name) for name in dict.fromkeys(value.split(os.pathsep)) if name]
     there = [file for file in named if not _missing(file)]
     if not there:
@@ -85,7 +84,7 @@ def files_of_environment(value: str) -> list[Path]:
 
 
 def _missing(file: Path) -> bool:
-    """Not there. What is there and may not be looked at is told when it is read."""
+    """Whether the file does not exist. One that may not be accessed is an error when it is read."""
     try:
         file.stat()
     except OSError as fault:
@@ -96,21 +95,19 @@ def _missing(file: Path) -> bool:
 def in_cluster() -> Access:
     host, port = os.environ["KUBERNETES_SERVICE_HOST"], os.environ.get("KUBERNETES_SERVICE_PORT", "443")
     host = f"[{host}]" if ":" in host else host
-    authority, namespace = SERVICE_ACCOUNT / "ca.crt", SERVICE_ACCOUNT / "namespace"
+    authority = SERVICE_ACCOUNT / "ca.crt"
     try:
         context = ssl.create_default_context(cafile=str(authority))
     except OSError as fault:  # ssl.SSLError is one too
         raise UserError(f"{authority}: {fault.strerror or fault}, expected the service account of a pod") from None
-    access = Access(f"https://{host}:{port}", context, namespace=_text(namespace))
-    access.token_file = SERVICE_ACCOUNT / "token"
-    return access
+    return Access(f"https://{host}:{port}", context, token_file=SERVICE_ACCOUNT / "token")
 
 
 def read_kubeconfigs(files: Sequence[Path]) -> Access:
     """The current context of one or more kubeconfig files.
 
-    Merged as kubectl does: the first file that sets current-context, or that names a cluster, user or context, has the
-    word; what a later file says of the same name is not mixed in.
+    Merged as by kubectl: current-context and each cluster, user and context are taken whole from the first file that
+    has them.
     """
     merged: dict[str, dict[str, Entry]] = {"clusters": {}, "users": {}, "contexts": {}}
     current = ""
@@ -139,21 +136,20 @@ def read_kubeconfigs(files: Sequence[Path]) -> Access:
         token=_text(token_file) if token_file else str(user.body.get("token") or ""),
         token_file=token_file,
         command=_program(user),
-        namespace=str(context.get("namespace") or "default"),
     )
 
 
 def _is_address(server: str) -> bool:
     try:
         parts = urlsplit(server)
-        port = parts.port  # asked for, since it is read only then
-    except ValueError:  # a port that is no number or too large, half of an IPv6 address
+        port = parts.port  # parsed only when it is read
+    except ValueError:  # the port is no number or too large, or half of an IPv6 address
         return False
     return parts.scheme in ("http", "https") and bool(parts.hostname) and port != 0
 
 
 def _read(file: Path) -> dict[str, Any]:
-    """current-context, and clusters, users and contexts by name, of one file. An empty file says nothing."""
+    """current-context, and clusters, users and contexts by name, of one file. An empty file has none."""
     try:
         read = yaml.safe_load(file.read_text(encoding="utf-8"))
         if read is None:
@@ -170,8 +166,8 @@ def _read(file: Path) -> dict[str, Any]:
     except RecursionError:
         raise UserError(f"{file}: nested too deeply, expected a kubeconfig") from None
     except (yaml.YAMLError, ValueError, LookupError, AttributeError, msgspec.ValidationError) as fault:
-        told = " ".join(str(fault).split())
-        raise UserError(f"{file}: not a kubeconfig ({type(fault).__name__}: {told})") from None
+        words = " ".join(str(fault).split())
+        raise UserError(f"{file}: not a kubeconfig ({type(fault).__name__}: {words})") from None
     return found
 
 
@@ -225,7 +221,7 @@ def _tls(cluster: Entry, user: Entry) -> ssl.SSLContext:
         file = user.file
         certificate, key = _pem(user, "client-certificate"), _pem(user, "client-key")
         if certificate and key:
-            # Python reads certificates from files only: they are there for this one call.
+            # Python reads certificates only from files: these exist for this one call.
             with temporary_path(Path(tempfile.mkdtemp(prefix="wattpack-"))) as folder:
                 paths = folder / "certificate", folder / "key"
                 for path, content in zip(paths, (certificate, key), strict=True):

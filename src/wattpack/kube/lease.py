@@ -1,8 +1,8 @@
-"""Which of several replicas decides: a Lease, held by the one that is asked.
+"""The Lease of the one replica that decides.
 
-Each replica stands beside a kube-scheduler, and those elect a leader among themselves; so the lease goes to whom the
-leading scheduler asks. It is taken when it is free or has run out, renewed only while requests come, and so left to
-the other replica when its scheduler takes over: there is no way for one to hold it while the other is needed.
+Each replica runs beside its own kube-scheduler, and the schedulers elect a leader: the lease follows the leading
+scheduler's requests. A replica that gets a request takes the lease if it is free or has expired, and renews it only
+while requests come. So when another scheduler takes over, the old replica's lease expires and the new one takes it.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ log = logging.getLogger("wattpack")
 
 
 class Lease:
-    """The lease as this replica sees it. `prepare` is awaited after taking it over, before it counts as held."""
+    """The lease as this replica sees it. `prepare` is awaited after it is acquired, before it counts as held."""
 
     def __init__(
         self, config: LeaseConfig, identity: str, client: Client, prepare: Callable[[], Awaitable[None]]
     ) -> None:
         self.config, self.identity, self.client, self.prepare = config, identity, client, prepare
-        self.until_s = 0.0  # monotonic time up to which it is ours
-        self.asked_s = 0.0
-        self.holder = ""  # who had it when we last looked
-        self.seen: tuple[str, str] = ("", "")  # holder and renewal time as written
-        self.seen_s = 0.0  # when we first saw that: the clocks of replicas need not agree
+        self.until_s = 0.0  # monotonic time until which we hold it
+        self.asked_s = 0.0  # when the last request came
+        self.holder = ""  # who held it when we last read it
+        self.seen: tuple[str, str] = ("", "")  # holder and renewal time as last read
+        self.seen_s = 0.0  # when we first read that, by our own clock: the clocks of replicas may differ
         self.lock = asyncio.Lock()
 
     @property
@@ -41,11 +41,11 @@ class Lease:
         return f"/apis/coordination.k8s.io/v1/namespaces/{self.config.namespace}/leases"
 
     def left_s(self) -> float:
-        """Seconds for which we may act on the lease; without one: for ever."""
+        """Seconds for which we may still decide; without a lease: unlimited."""
         return self.until_s - time.monotonic() if self.config.enabled else 1e9
 
     async def held(self) -> bool:
-        """Whether we may decide now; tries to take the lease if not. Every request comes through here."""
+        """Whether we may decide now; tries to take the lease if not. Called for every request."""
         self.asked_s = time.monotonic()
         if self.left_s() > 0:
             return True
@@ -62,7 +62,7 @@ class Lease:
                 return False
             await self.write(written)
             if not renewing:
-                # The replica before us may have bound pods that our watch has not shown yet.
+                # The previous holder may have bound pods that our watch has not shown yet.
                 await self.prepare()
         except ApiError as fault:
             log.warning("lease %s/%s: %s", self.config.namespace, self.config.name, fault)
@@ -86,7 +86,7 @@ class Lease:
         return read
 
     def free(self, written: dict[str, Any]) -> bool:
-        """Whether it is ours already, nobody's, or has not been renewed for its duration since we first saw it so."""
+        """Whether it is ours, nobody's, or was not renewed for its duration since we first read it."""
         spec = written.get("spec") or {}
         self.holder = spec.get("holderIdentity") or ""
         if self.holder in ("", self.identity):
@@ -98,7 +98,7 @@ class Lease:
         return time.monotonic() - self.seen_s > duration_s
 
     async def write(self, written: dict[str, Any] | None) -> None:
-        """Write our name; the resource version makes sure that nobody has written in between."""
+        """Write our name; the resource version makes the write fail if another replica wrote in between."""
         now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
         before = (written or {}).get("spec") or {}
         changed = before.get("holderIdentity") != self.identity
@@ -119,7 +119,7 @@ class Lease:
         await self.client.call("PUT", f"{self.path}/{self.config.name}", body, limit_s)
 
     async def keep(self) -> None:
-        """For ever: renew while requests come. A holder that is not asked lets it run out."""
+        """Runs until it is cancelled: renews while requests come. Without requests the lease expires."""
         while True:
             await asyncio.sleep(self.config.duration_s / 4)
             now_s = time.monotonic()
@@ -128,7 +128,7 @@ class Lease:
                     await self.take()
 
     async def leave(self) -> None:
-        """Give it up at the end, so that another need not wait."""
+        """Release it at the end, so that another replica need not wait."""
         if not self.config.enabled or self.left_s() <= 0:
             return
         self.until_s = 0.0
@@ -138,4 +138,4 @@ class Lease:
                 written["spec"]["holderIdentity"] = ""
                 await self.client.call("PUT", f"{self.path}/{self.config.name}", written, self.config.duration_s / 3)
         except ApiError as fault:
-            log.warning("lease %s/%s: not given up: %s", self.config.namespace, self.config.name, fault)
+            log.warning("lease %s/%s: not released: %s", self.config.namespace, self.config.name, fault)

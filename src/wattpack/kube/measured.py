@@ -1,4 +1,4 @@
-"""Modelled watts of GPUs against measured ones, read from Prometheus (DCGM exporter, Kepler)."""
+"""Modelled against measured watts of GPUs, measured by DCGM or Kepler and read from Prometheus."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from wattpack.errors import RunError
 from wattpack.kube.cluster import Cluster
 from wattpack.model.power import GPU_MILLI, draw_table_mw
 
-# The largest of the samples of one physical GPU: a shared GPU is told once for every pod on it, each time in full.
+# Maximum by physical GPU: a shared GPU has one sample for every pod on it, each with the power of the whole GPU.
 DCGM = "max by (Hostname, hostname, node, UUID) (DCGM_FI_DEV_POWER_USAGE)"
 KEPLER = "sum by (instance, node, node_name) (kepler_node_gpu_watts)"
 NODE_LABELS = ("node", "Hostname", "hostname", "node_name", "instance")
@@ -63,13 +63,13 @@ def read_sample(row: Any) -> Sample | None:
     labels = row["metric"]
     name = next((labels[label] for label in NODE_LABELS if labels.get(label)), "")
     watts = float(row["value"][1])
-    if not name or not 0 <= watts < 1e6:  # DCGM tells absurd figures for a GPU that has dropped off the bus
+    if not name or not 0 <= watts < 1e6:  # DCGM reports absurd values for a GPU that has fallen off the bus
         return None
     return Sample(str(name).split(":")[0], str(labels.get("UUID", "")), watts)
 
 
 async def measure(session: aiohttp.ClientSession, url: str) -> list[Sample]:
-    """GPU power by DCGM; where it tells nothing, by Kepler, which tells only whole nodes."""
+    """GPU power by DCGM; without DCGM by Kepler, which has only the sum of each node."""
     return await query(session, url, DCGM) or await query(session, url, KEPLER)
 
 
@@ -80,7 +80,7 @@ def errors_by_model(samples: Iterable[Sample], cluster: Cluster) -> list[PowerRo
         return []
     measured: dict[str, dict[str, float]] = {}
     for sample in samples:
-        # Exporters may tell a full host name where Kubernetes has the short one, or the other way round.
+        # Exporters may use a full host name where Kubernetes has the short one.
         node = sample.node if sample.node in cluster.index else sample.node.split(".")[0]
         if node in cluster.index:
             measured.setdefault(node, {})[sample.uuid] = sample.watts

@@ -1,7 +1,7 @@
 """Counters and histograms in Prometheus' text format.
 
-Written out here rather than by a library: one scrape of 1,213 nodes took 7 ms with it, on the loop that answers the
-scheduler; the text below is made in well under one.
+Written here and not by a library: with one, a scrape of 1,213 nodes blocked the loop that answers the scheduler for
+7 ms; here it takes well under 1 ms.
 """
 
 from __future__ import annotations
@@ -10,26 +10,26 @@ from bisect import bisect_left
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-# name -> (kind, help). Everything the service tells; the dashboard may name only these.
+# name -> (kind, help). All metrics of the service; the dashboard may use only these.
 METRICS = {
     "wattpack_power_watts": ("gauge", "Modelled power of a node."),
-    "wattpack_fragmentation_gpus": ("gauge", "GPUs the target workload cannot use where they are free."),
+    "wattpack_fragmentation_gpus": ("gauge", "Free GPUs that the target workload cannot use."),
     "wattpack_gpus": ("gauge", "GPUs of the cluster, by state."),
-    "wattpack_nodes": ("gauge", "Nodes known, by whether they could be read."),
-    "wattpack_pods": ("gauge", "Pods that take room on nodes."),
+    "wattpack_nodes": ("gauge", "Nodes, by whether they could be read."),
+    "wattpack_pods": ("gauge", "Pods that hold capacity on nodes."),
     "wattpack_gpu_conflicts": ("gauge", "Pods whose GPUs could not be counted: not there, or taken twice."),
-    "wattpack_reserved_pods": ("gauge", "Pods that have been promised room and are not seen on a node yet."),
+    "wattpack_reserved_pods": ("gauge", "Pods with a reservation that the cluster does not show on a node yet."),
     "wattpack_decisions_total": ("counter", "Decisions, by policy and outcome."),
     "wattpack_filter_reasons_total": ("counter", "Nodes refused in decisions that failed, by reason."),
-    "wattpack_binds_total": ("counter", "Bindings asked for, by outcome."),
+    "wattpack_binds_total": ("counter", "Bindings requested, by outcome."),
     "wattpack_request_seconds": ("histogram", "Time to answer, by verb."),
-    "wattpack_cache_age_seconds": ("gauge", "Time since the API server was last heard, by resource."),
-    "wattpack_watch_restarts_total": ("counter", "Watches that ended and were begun again, by resource."),
+    "wattpack_cache_age_seconds": ("gauge", "Time since the API server last sent anything, by resource."),
+    "wattpack_watch_restarts_total": ("counter", "Watches that ended and were restarted, by resource."),
     "wattpack_leader": ("gauge", "1 if this replica holds the lease."),
     "wattpack_config_reloads_total": ("counter", "Configurations read again, by outcome."),
     "wattpack_events_dropped_total": ("counter", "Events for pods that were not sent: too many at once."),
     "wattpack_shadow_pods_total": ("counter", "Pods placed by another scheduler, by what the policy would have done."),
-    "wattpack_shadow_watts": ("gauge", "Modelled power of the cluster as it is and as the policy would have it."),
+    "wattpack_shadow_watts": ("gauge", "Modelled power of the actual cluster and of the cluster under the policy."),
     "wattpack_measured_power_watts": ("gauge", "Measured GPU power, by model."),
     "wattpack_modelled_power_watts": ("gauge", "Modelled power of the same GPUs, by model."),
     "process_resident_memory_bytes": ("gauge", "Memory of the process."),
@@ -39,7 +39,7 @@ Labels = tuple[tuple[str, str], ...]
 
 
 class Metrics:
-    """Counters and histograms by name and labels; gauges are worked out when they are asked for."""
+    """Counters and histograms by name and labels; gauges are computed when they are scraped."""
 
     def __init__(self) -> None:
         self.counts: dict[str, dict[Labels, float]] = {}
@@ -57,7 +57,7 @@ class Metrics:
         row[-1] += seconds
 
     def text(self, gauges: Mapping[str, Iterable[tuple[Labels, float]]]) -> str:
-        """All of it. `gauges`: name -> rows of labels and value."""
+        """All metrics. `gauges`: name -> rows of labels and value."""
         lines: list[str] = []
         for name, (kind, words) in METRICS.items():
             rows = self.histogram_rows(name) if kind == "histogram" else self.rows(name, kind, gauges)
@@ -92,7 +92,7 @@ def escaped(value: str) -> str:
 
 
 def memory_bytes() -> int:
-    """Resident memory of this process; 0 where the system does not tell it this way."""
+    """Resident memory of this process; 0 on systems without /proc."""
     try:
         return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1]) * 4096
     except (OSError, IndexError, ValueError):

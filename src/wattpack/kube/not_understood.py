@@ -1,6 +1,6 @@
-"""Pods that hold accelerators which we cannot count: what they ask for, and the words of a refusal.
+"""Pods that hold accelerators which we cannot count: what they ask for, and the messages about them.
 
-Their GPUs would look free. Whoever moves or places work by that (defrag, replay --placements, fit) refuses.
+Their GPUs would look free, so commands that move or place work (defrag, replay --placements, fit) refuse.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from wattpack.kube.dialects.node_devices import WHOLE
 from wattpack.kube.objects import Pod
 
 SHOWN = 3
-# Names of devices that no dialect reads. The short ones only where no letter stands before: in*put*, ou*tpu*t.
+# Names of devices that no dialect reads. The short ones match only without a letter before them: not "output".
 ACCELERATOR = re.compile(
     r"gpu|(?<![a-z])(?:npu|tpu|xpu|dcu|mlu|hpu)|vcuda|/mig-|gaudi|neuron|ascend|i915|accelerator", re.IGNORECASE
 )
 
 
 class NotUnderstood(NamedTuple):
-    """A pod on a node, and what it asks for."""
+    """A pod on a node, and the accelerators it asks for."""
 
     pod: str
     node: str
@@ -30,7 +30,7 @@ class NotUnderstood(NamedTuple):
 
 
 def accelerators_asked(pod: Pod) -> list[str]:
-    """Resources, annotations and resource claims by which a pod asks for accelerators, in any dialect or in none."""
+    """Resources, annotations and resource claims by which a pod asks for accelerators, in any dialect or none."""
     resources = _resource_names(pod)
     asked = {name for name in resources if ACCELERATOR.search(name) or _dialects_of(name)}
     asked |= {name for name in pod.metadata.annotations if _dialects_of(name)}
@@ -38,7 +38,7 @@ def accelerators_asked(pod: Pod) -> list[str]:
 
 
 def unknown_accelerators(pod: Pod, dialect: Dialect) -> list[str]:
-    """Those of `accelerators_asked` that no dialect reads: read as it stands, the pod would ask for no GPU."""
+    """Those of `accelerators_asked` that no dialect reads: without them the pod seems to ask for no GPU."""
     asked = accelerators_asked(pod)
     return [name for name in asked if name != WHOLE and not dialect.owns(name) and not _dialects_of(name)]
 
@@ -50,15 +50,23 @@ def not_understood(pod: Pod) -> NotUnderstood:
 
 
 def refusal(found: Sequence[NotUnderstood]) -> str:
-    """Which pods, the first few by name, and how to get on."""
+    """The number of pods, and the first few by name."""
     first = ", ".join(f"{pod} on {node} ({resource})" for pod, node, resource in found[:SHOWN])
     more = f" and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
     hold = "pod holds" if len(found) == 1 else "pods hold"
     return f"{len(found)} {hold} accelerators that could not be counted and would look free: {first}{more}"
 
 
+def blocked(nodes: int, pods: int) -> str:
+    """That nodes are not used because of pods on them whose requests could not be read."""
+    return (
+        f"{nodes} {'node is' if nodes == 1 else 'nodes are'} blocked by {pods} "
+        f"{'pod that was' if pods == 1 else 'pods that were'} not understood: GPUs there may be in use"
+    )
+
+
 def _resource_names(pod: Pod) -> set[str]:
-    """As written: amounts that cannot be read are asked for all the same. A 0 asks for nothing."""
+    """Names with an amount other than 0, even if the amount cannot be read."""
     spec = pod.spec
     of_containers = [container.resources for container in (*spec.containers, *spec.init_containers)]
     resources = [*of_containers, *([spec.resources] if spec.resources is not None else [])]

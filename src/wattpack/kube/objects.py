@@ -1,4 +1,4 @@
-"""What we read of Kubernetes objects, and decoders for them. Fields that are not here are skipped while decoding.
+"""The fields of Kubernetes objects that we read, and decoders for them. Other fields are skipped while decoding.
 
 The decoders are strict about types and raise `msgspec.MsgspecError` (a `ValueError`); what the fields mean is read in
 `read_node.py` and `read_pod.py`.
@@ -10,16 +10,16 @@ import msgspec
 
 from wattpack.errors import OneLineError
 
-Amount = str | int | float  # a quantity: text in what the apiserver writes, sometimes a number in what people write
+Amount = str | int | float  # a quantity: text from the API server, sometimes a number in files that people write
 Amounts = dict[str, Amount]
 
 
-class Unreadable(OneLineError):  # noqa: N818, it says what the object is
-    """A node or a pod that says something we cannot read, or that contradicts itself. One line in words."""
+class Unreadable(OneLineError):  # noqa: N818, it names a property of the object
+    """A node or a pod that we cannot read, or that contradicts itself; the reason in one line."""
 
 
 class Object(msgspec.Struct, rename="camel", gc=False):
-    """Structs without cycles: the garbage collector does not look at them, so 10,000 pods cost it nothing."""
+    """Structs without cycles, which the garbage collector skips: 10,000 pods cost it nothing."""
 
 
 class Owner(Object):
@@ -128,7 +128,7 @@ class PodStatus(Object):
 
 
 class Pod(Object):
-    """A Kubernetes v1 Pod; only the parts that say what it asks for, and where it is, are read."""
+    """A Kubernetes v1 Pod; only what it requests and where it is are read."""
 
     metadata: Metadata = msgspec.field(default_factory=Metadata)
     spec: PodSpec = msgspec.field(default_factory=PodSpec)
@@ -158,7 +158,7 @@ class WatchEvent(Object):
 
 
 class Kind(Object):
-    """Any object or list, as far as it takes to see what it is."""
+    """Any object or list: its kind, and its items undecoded."""
 
     kind: str = ""
     items: list[msgspec.Raw] | None = None

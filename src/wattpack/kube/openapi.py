@@ -1,7 +1,7 @@
-"""The service as an OpenAPI document: what it takes, what it answers.
+"""The OpenAPI document of the service: requests and answers.
 
-The schemas are made from the very types that are read and sent, so the document cannot fall behind them; paths and
-words are written here.
+The schemas are generated from the types that are decoded and encoded, so they are always current; paths and
+descriptions are written here.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def _schemas() -> dict[str, Any]:
     _, sent = msgspec.json.schema_components(SENT, ref_template=PLACE)
     for schema in sent.values():
         if "properties" in schema:
-            # A field with a default may be left out of what we read; what we send always has it.
+            # A field with a default is optional in requests; answers always have it.
             schema["required"] = list(schema["properties"])
             for field in schema["properties"].values():
                 field.pop("default", None)

@@ -1,4 +1,4 @@
-"""From what a node's label says of its GPUs to a model of the power profile."""
+"""The GPU model of the power profile for a product name in a node's label."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _SHARED = re.compile(r"-SHARED$", re.IGNORECASE)
 _MIG = re.compile(r"-MIG-.*$", re.IGNORECASE)
 _MAKER = re.compile(r"^(NVIDIA-|Tesla-|AMD-|Instinct-)+", re.IGNORECASE)
 
-# Other names under which a GPU goes (clouds' labels, driver names), stripped and in lower case -> name in the catalog.
+# Other names of GPUs (labels of clouds, drivers), stripped and in lower case -> name in the catalog.
 ALIASES = {
     "v100": "V100-SXM2-16GB",
     "a100-80gb": "A100-SXM4-80GB",
@@ -34,7 +34,7 @@ def stripped(label: str) -> str:
 
 
 def model_of(label: str, known: Iterable[str]) -> str:
-    """The known model that a label means, "" if none."""
+    """The known model that a label names, "" if none."""
     text = stripped(label).lower()
     names = {name.lower(): name for name in known}
     return names.get(text) or names.get(ALIASES.get(text, "").lower(), "")

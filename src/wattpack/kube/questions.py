@@ -8,6 +8,7 @@ from typing import TypedDict
 from wattpack.kube.decision import Decision
 from wattpack.kube.facts import PodFacts
 from wattpack.kube.gpus import gpu_numbers
+from wattpack.kube.not_understood import blocked
 from wattpack.kube.objects import Pod, Unreadable
 from wattpack.kube.view import View
 from wattpack.model.power import nodes_power_mw
@@ -69,7 +70,14 @@ def fit(view: View, pod: Pod) -> Decision | None:
     if not pod.spec.containers:
         raise Unreadable("no containers, expected a pod")
     facts = view.read(pod)
-    return costed_decision(view, facts, view.eligible_nodes(pod), NOT_CHECKED)
+    note = "\n".join([NOT_CHECKED, *blocked_line(view)])
+    return costed_decision(view, facts, view.eligible_nodes(pod), note)
+
+
+def blocked_line(view: View) -> list[str]:
+    """One line if pods that could not be read keep nodes out of the question, none otherwise."""
+    blocking = [node for node in view.blocking.values() if node in view.nodes]
+    return [blocked(len(set(blocking)), len(blocking))] if blocking else []
 
 
 def explain_now(view: View, uid: str) -> Decision | None:

@@ -85,7 +85,8 @@ def gpu_spec(pod: Pod, wanted: GpuRequest, reading: Reading) -> str:
     named = [{reading.model(label) or label for label in labels} for labels in allowed]
     both = set.intersection(*named)
     if not both:
-        raise Unreadable(f"no GPU model is left by {' and '.join('|'.join(sorted(names)) for names in named)}")
+        sets = " and ".join("|".join(sorted(names)) for names in named)
+        raise Unreadable(f"no GPU model is allowed by each of {sets}")
     return "|".join(sorted(both))
 
 
@@ -117,7 +118,7 @@ def _gpu_index(pod: Pod, task: TaskClass, reading: Reading) -> tuple[int, ...] |
     if not good:
         raise Unreadable(f"GPU index {text!r}, expected different numbers below {MAX_GPUS} like 0-3-4")
     if len(gpus) != task.num_gpu:
-        raise Unreadable(f"GPU index {text!r} for a pod that asks for {task.num_gpu} GPUs, expected as many")
+        raise Unreadable(f"GPU index {text!r}, expected {task.num_gpu} numbers, as many as the pod asks for")
     return gpus
 
 

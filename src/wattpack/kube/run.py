@@ -1,4 +1,4 @@
-"""Start the service and keep it in step: watches, lease, events, configuration, measured power; end it cleanly."""
+"""Start the service, keep it in step with the cluster (watches, lease, events, configuration, power), and stop it."""
 
 from __future__ import annotations
 
@@ -28,23 +28,23 @@ from wattpack.kube.view import View
 from wattpack.kube.watch import number
 
 log = logging.getLogger("wattpack")
-CONFIG_EVERY_S = 2.0  # look at the configuration file
+CONFIG_EVERY_S = 2.0  # the configuration file is read this often
 TIDY_EVERY_S = 5.0
 SHADOW_EVERY_S = 60.0
-MEASURE_EVERY_S, MEASURE_AGAIN_S = 30.0, 5.0  # measured power: as a rule, and while there is none
+MEASURE_EVERY_S, MEASURE_AGAIN_S = 30.0, 5.0  # measured power is queried this often; while there is none, this often
 KEEP_ALIVE_S = 75.0
 
 
 @dataclass
 class Options:
-    """What the command line says, beside and above the configuration file."""
+    """The configuration file, and the command line's options that override it."""
 
     file: Path | None
-    change: Callable[[Config], Config]  # lays the command line's options over a configuration
+    change: Callable[[Config], Config]  # applies the command line's options to a configuration
 
 
 async def serve(config: Config, options: Options, access: Access, started: Callable[[Service, int], None]) -> None:
-    """Serve until SIGTERM or SIGINT. `started` is told when it listens, with the port."""
+    """Serve until SIGTERM or SIGINT. `started` is called with the service and the port once it listens."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for ending in (signal.SIGTERM, signal.SIGINT):
@@ -70,14 +70,14 @@ async def serve(config: Config, options: Options, access: Access, started: Calla
                 "shadow": run_shadow(service),
             }.items()
         ]
-        # Few objects come and go in cycles here; a collection in the middle of a decision took 4 ms (measured).
+        # Little garbage in cycles arises here, and a collection during a decision took 4 ms: collect rarely.
         gc.collect()
         gc.freeze()
         gc.set_threshold(100_000, 50, 50)
         started(service, runner.addresses[0][1])
         stopping: asyncio.Task[Any] = asyncio.create_task(stop.wait())
         done, _ = await asyncio.wait([*tasks, stopping], return_when=asyncio.FIRST_COMPLETED)
-        await runner.cleanup()  # stops accepting, lets requests under way finish
+        await runner.cleanup()  # accepts no more requests, lets running ones finish
         if probes is not None:
             await probes.cleanup()
         await service.lease.leave()
@@ -90,7 +90,7 @@ async def serve(config: Config, options: Options, access: Access, started: Calla
 
 
 async def listen(service: Service, host: str, port: int, only_probes: bool) -> web.AppRunner:
-    # Garbage on the wire is the sender's fault: not worth a traceback in the log.
+    # Requests that are not HTTP are the sender's fault: no traceback in the log.
     logging.getLogger("aiohttp.server").setLevel(logging.CRITICAL)
     runner = web.AppRunner(
         new_app(service, only_probes), access_log=None, keepalive_timeout=KEEP_ALIVE_S, shutdown_timeout=5.0
@@ -104,7 +104,7 @@ async def listen(service: Service, host: str, port: int, only_probes: bool) -> w
 
 
 def identity(config: Config) -> str:
-    """Stable over a restart, so that a replica that comes back need not wait for its own lease to run out."""
+    """The same after a restart, so that a replica does not wait for its own lease to expire."""
     return f"{socket.gethostname()}:{config.server.port}"
 
 
@@ -126,13 +126,13 @@ async def run_tidy(service: Service) -> None:
 
 
 async def run_shadow(service: Service) -> None:
-    """Tell how the shadow stands, when it has seen something new."""
-    told = 0
+    """Log the shadow's totals whenever there are new pods in them."""
+    logged = 0
     while True:
         await asyncio.sleep(SHADOW_EVERY_S)
         shadow = service.shadow
-        if shadow is not None and (seen := shadow.same + shadow.other + shadow.nowhere) != told:
-            told = seen
+        if shadow is not None and (seen := shadow.same + shadow.other + shadow.nowhere) != logged:
+            logged = seen
             log.info("%s", shadow.words())
 
 
@@ -148,7 +148,7 @@ async def run_measured(service: Service) -> None:
 
 
 async def run_config(service: Service, options: Options, reload: asyncio.Event) -> None:
-    """Read the configuration again when it changes or on SIGHUP; a bad one is told of and not taken."""
+    """Read the configuration again when the file changes or on SIGHUP; a bad one is logged and not used."""
     before = content(options.file)
     while True:
         with contextlib.suppress(TimeoutError):
@@ -162,12 +162,12 @@ async def run_config(service: Service, options: Options, reload: asyncio.Event) 
             await take_config(service, options.change(read_config(options.file)))
         except (UserError, ApiError) as fault:
             service.metrics.count("wattpack_config_reloads_total", outcome="refused")
-            log.error("configuration not taken, the old one stays: %s", fault)
+            log.error("configuration rejected, the old one stays in use: %s", fault)
             if isinstance(fault, ApiError):
                 before = b""  # the file is good: try again
             continue
         service.metrics.count("wattpack_config_reloads_total", outcome="taken")
-        log.info("configuration taken: policy %s, mode %s", service.config.policy, service.config.mode)
+        log.info("new configuration in use: policy %s, mode %s", service.config.policy, service.config.mode)
 
 
 def content(file: Path | None) -> bytes:

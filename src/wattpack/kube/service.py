@@ -139,7 +139,7 @@ class Service:
         return self.ranking.answer(self.view.cluster.choice, numbers, unknown)
 
     def ranking_of_nodes(self) -> Ranking:
-        """The tables for the nodes as the engine numbers them; made anew when the nodes change."""
+        """Names and numbers of the nodes as the engine has them; rebuilt when the nodes change."""
         engine = self.view.cluster.engine()
         names = engine.datacenter.names if engine is not None else ()
         if self.ranking.names is not names:
@@ -205,7 +205,7 @@ class Service:
             self.decisions.popitem(last=False)
 
     def tidy(self) -> None:
-        """Every few seconds: end reservations that have expired, learn the target anew."""
+        """Every few seconds: end reservations that have expired, learn the target again."""
         self.view.cluster.expire(time.monotonic(), in_sync=self.ready)
         self.view.cluster.in_step.relearn()
 

@@ -121,13 +121,17 @@ class Shadow:
 
     def words(self) -> str:
         """The table in one line, for the log."""
-        told = self.table()
-        counts = told["pods_placed_since_start"], told["same_node"], told["other_node"], told["policy_has_no_room"]
+        table = self.table()
+        counts = table["pods_placed_since_start"], table["same_node"], table["other_node"], table["policy_has_no_room"]
         return (
             "shadow: {} pods placed since the start, {} on the policy's node, {} on another, {} where it has no room; "
             "cluster {:.0f} W, under {} {:.0f} W ({:+.1f} % saved)"
         ).format(
-            *counts, told["cluster_w"], told["policy"], told["cluster_under_policy_w"], 100 * told["estimated_saving"]
+            *counts,
+            table["cluster_w"],
+            table["policy"],
+            table["cluster_under_policy_w"],
+            100 * table["estimated_saving"],
         )
 
     def table(self) -> ShadowTable:

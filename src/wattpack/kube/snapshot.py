@@ -1,8 +1,8 @@
-"""A cluster at one moment as our files hold it: nodes, tasks in order of arrival, where each task is.
+"""A snapshot of a cluster, as our files hold it: nodes, tasks in order of arrival, and the node and GPUs of each task.
 
-Pods that belong to a node (of a DaemonSet, or static) are not tasks: no policy could move them. What they take is taken
-off the node. Nodes that take no new pods (control plane, cordoned, not ready) are left out with all that is on them:
-nothing may move there.
+Pods that belong to a node (of a DaemonSet, or static) are not tasks, because no policy can move them: what they take is
+subtracted from the node. Nodes that accept no new pods (control plane, cordoned, not ready) are left out with the pods
+on them, because nothing may move there.
 """
 
 from __future__ import annotations
@@ -39,11 +39,13 @@ class Task:
 class Snapshot:
     nodes: list[NodeFacts] = field(default_factory=list)
     tasks: list[Task] = field(default_factory=list)
-    left_out: dict[str, list[str]] = field(default_factory=dict)  # reason -> what, "node X" or "pod NAMESPACE/NAME"
-    not_understood: list[NotUnderstood] = field(default_factory=list)  # hold accelerators of the nodes, and are no task
+    left_out: dict[str, list[str]] = field(default_factory=dict)  # reason -> "node X" or "pod NAMESPACE/NAME"
+    not_understood: list[NotUnderstood] = field(
+        default_factory=list
+    )  # pods that hold accelerators of the nodes but are not tasks
     finished: int = 0
     of_nodes: int = 0  # pods that belong to a node
-    index_chosen: int = 0  # tasks that hold GPUs and do not say which
+    index_chosen: int = 0  # tasks without an index of the GPUs they hold
 
     def leave_out(self, what: str, fault: Unreadable | str) -> None:
         self.left_out.setdefault(str(fault).removeprefix(f"{what}: "), []).append(what)
@@ -106,7 +108,7 @@ def _read_nodes(nodes: Iterable[Node], reading: Reading, found: Snapshot) -> dic
 
 
 def _takes_no_pods(node: Node) -> str:
-    """Why no new pod may go to the node, "" if one may. Other taints keep some pods off, not all."""
+    """Why the node accepts no new pods, "" if it does. Other taints exclude only some pods."""
     if any(taint.key in CONTROL_PLANE for taint in node.spec.taints):
         return "a node of the control plane"
     if node.spec.unschedulable:
@@ -127,8 +129,11 @@ def _without(node: NodeFacts, pod: PodFacts) -> NodeFacts:
 
 
 def _placed(readable: list[tuple[PodFacts, Pod]], known: dict[str, NodeFacts], found: Snapshot) -> list[Task]:
-    """The tasks in order of arrival. Pods that say their GPUs come first, the others get what those leave, the largest
-    first, so that whole GPUs are found before shares lie on them."""
+    """The tasks in order of arrival.
+
+    GPUs are assigned first to pods with an index, then to the others, the largest first: a share must not take a GPU
+    that a pod with whole GPUs needs.
+    """
     left = {name: [GPU_MILLI] * node.gpus for name, node in known.items()}
     cpu_left = {name: [node.cpu_milli, node.memory_mib] for name, node in known.items()}
     start = min((seconds for _, pod in readable if (seconds := _seconds(pod.metadata.creation_timestamp))), default=0)
@@ -147,7 +152,7 @@ def _placed(readable: list[tuple[PodFacts, Pod]], known: dict[str, NodeFacts], f
                 why = "CPU or memory that its node does not have left"
             if why:
                 found.leave_out(f"pod {facts.namespace}/{facts.name}", why)
-                if facts.task.num_gpu and known[facts.node].gpus:  # on a node without GPUs none can look free
+                if facts.task.num_gpu and known[facts.node].gpus:  # without GPUs on the node, none would look free
                     found.not_understood.append(not_understood(pod))
                 continue
             room[0] -= task.cpu_milli
@@ -162,7 +167,7 @@ def _placed(readable: list[tuple[PodFacts, Pod]], known: dict[str, NodeFacts], f
 
 
 def _seconds(time: str | None) -> int:
-    """Seconds since 1970, 0 if there is no time or none that can be read."""
+    """Seconds since 1970, 0 without a readable time."""
     try:
         return int(datetime.fromisoformat(time).timestamp()) if time else 0
     except ValueError:
@@ -170,7 +175,7 @@ def _seconds(time: str | None) -> int:
 
 
 def hidden_names() -> Callable[[str, str], str]:
-    """A function that gives every (kind, name) a new name that tells nothing; other ones at the next import."""
+    """A function that replaces every (kind, name) by a meaningless name; the next import uses other names."""
     salt = secrets.token_bytes(16)
     given: dict[tuple[str, str], str] = {}
     taken: set[str] = set()

@@ -78,7 +78,8 @@ class View:
     def replace_pods(self, pods: list[Pod]) -> None:
         """The whole list: pods that are not in it are gone, whether they have a reservation or not."""
         there = {pod.metadata.uid for pod in pods}
-        for gone in (set(self.pods) | self.cluster.reservations.uids()) - there:
+        known = set(self.pods) | set(self.unreadable_pods) | self.cluster.reservations.uids()
+        for gone in known - there:
             self.remove_pod(gone)
         for pod in pods:
             self.update_pod(pod)
@@ -95,18 +96,18 @@ class View:
 
     def update_pod(self, pod: Pod) -> None:
         uid = pod.metadata.uid
+        if pod.status.phase in FINISHED:  # it holds nothing, whether it can be read or not
+            self.remove_pod(uid)
+            return
         try:
             facts = self.read(pod)
         except Unreadable as fault:
             if self.unreadable_pods.get(uid) != str(fault):
                 log.warning("%s", fault)
             self.unreadable_pods[uid] = str(fault)
-            self.block(uid, pod.spec.node_name if pod.status.phase not in FINISHED else "")
+            self.block(uid, pod.spec.node_name)
             return
-        self.readable_again(uid)
-        if facts.finished:
-            self.remove_pod(uid)
-            return
+        self.unblock(uid)
         known = self.pods.get(uid)
         self.pods[uid] = facts
         self.uids[facts.namespace, facts.name] = uid
@@ -115,24 +116,29 @@ class View:
         self.cluster.update_pod(facts)
 
     def remove_pod(self, uid: str) -> None:
-        self.readable_again(uid)
+        self.unblock(uid)
         facts = self.pods.pop(uid, None)
         if facts is not None and self.uids.get((facts.namespace, facts.name)) == uid:
             del self.uids[facts.namespace, facts.name]
         self.cluster.remove_pod(uid)
 
     def block(self, uid: str, node: str) -> None:
-        """An unreadable pod is on `node`. What it takes is not known: the node is not used while the pod is there."""
-        if node and self.blocking.get(uid) != node:
-            self.blocking[uid] = node
-            if node in self.nodes:
-                self.update_node(self.nodes[node])
+        """An unreadable pod is on `node`. What it takes is not known: the node is not used while the pod is there.
 
-    def readable_again(self, uid: str) -> None:
+        "": it is on no node.
+        """
+        before = self.blocking.pop(uid, "")
+        if node:
+            self.blocking[uid] = node
+        if before != node:
+            for changed in (before, node):
+                if changed in self.nodes:
+                    self.update_node(self.nodes[changed])
+
+    def unblock(self, uid: str) -> None:
+        """The pod can be read, or is gone."""
         self.unreadable_pods.pop(uid, None)
-        node = self.blocking.pop(uid, "")
-        if node in self.nodes:
-            self.update_node(self.nodes[node])
+        self.block(uid, "")
 
     # ---- questions
 

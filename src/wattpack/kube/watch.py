@@ -1,4 +1,4 @@
-"""A table kept in step with the cluster: list, watch, list again after 410 Gone, back off while nothing answers."""
+"""One resource kept in step with the cluster: list, watch, list again after 410 Gone, back off after errors."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 
 class Bookmark(msgspec.Struct, gc=False):
-    """How far a watch has come, without an object."""
+    """A watch event without an object, only with the resource version reached."""
 
     metadata: Metadata = msgspec.field(default_factory=Metadata)
 
@@ -31,7 +31,10 @@ log = logging.getLogger("wattpack")
 
 
 class Watch(Generic[T]):
-    """One resource. `replace` gets the whole list, `change` one event (ADDED, MODIFIED, DELETED) and its object."""
+    """One resource.
+
+    Calls `replace` with the whole list, and `change` with an event (ADDED, MODIFIED, DELETED) and its object.
+    """
 
     def __init__(
         self,
@@ -44,19 +47,19 @@ class Watch(Generic[T]):
     ) -> None:
         self.name, self.path, self.fetch, self.decoder = name, path, fetch, decoder
         self.replace, self.change = replace, change
-        self.version = ""  # resource version to go on from; "": list first
-        self.floor = 0  # events up to this version are in the list already
+        self.version = ""  # resource version to watch from; "": list first
+        self.floor = 0  # events up to this resource version are in the list already
         self.listed = False
         self.connected = False
-        self.contact_s = time.monotonic()  # when the server last said anything
+        self.contact_s = time.monotonic()  # when the server last sent anything
         self.restarts = 0
 
     def in_sync(self, patience_s: float) -> bool:
-        """Whether the table can be trusted: listed, and watched but for a short break."""
+        """Whether the resource was listed and is watched, or was until at most `patience_s` ago."""
         return self.listed and (self.connected or time.monotonic() - self.contact_s < patience_s)
 
     async def relist(self) -> None:
-        """Take the whole list now; a watch that is under way goes on behind it."""
+        """Get the whole list now; a running watch continues, and its older events are ignored."""
         objects, version = await self.fetch()
         self.version = version
         self.floor = number(version)
@@ -65,7 +68,7 @@ class Watch(Generic[T]):
         self.contact_s = time.monotonic()
 
     async def run(self, client: Client) -> None:
-        """For ever."""
+        """Runs until it is cancelled."""
         wait_s = FIRST_WAIT_S
         while True:
             try:
@@ -89,18 +92,18 @@ class Watch(Generic[T]):
             wait_s = min(2 * wait_s, LONGEST_WAIT_S)
 
     def take(self, line: bytes) -> None:
-        """One event."""
+        """Handle one event."""
         event = WATCH_EVENT.decode(line)
         if event.type == "ERROR":
             status = msgspec.json.decode(event.object)
             raise ApiError(int(status.get("code") or 500), str(status.get("message") or "watch ended with an error"))
-        if event.type == "BOOKMARK":  # an empty object of the kind: a pod's spec lacks what every pod has
+        if event.type == "BOOKMARK":  # its object has a version and nothing else
             self.version = BOOKMARK.decode(event.object).metadata.resource_version or self.version
             return
         thing = self.decoder.decode(event.object)
         version = thing.metadata.resource_version
         if 0 < number(version) <= self.floor:
-            return  # older than what is known: a pod that was deleted would come to life again
+            return  # older than the list: a deleted pod would come back
         self.change(event.type, thing)
         if version:
             self.version = version
@@ -108,5 +111,5 @@ class Watch(Generic[T]):
 
 
 def number(version: str) -> int:
-    """A resource version to compare; Kubernetes has them grow, as decimal numbers. 0: not comparable."""
+    """A resource version as a number; Kubernetes versions are decimal and grow. 0: not comparable."""
     return int(version) if version.isdecimal() else 0

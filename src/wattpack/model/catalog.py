@@ -1,18 +1,18 @@
-"""Watts of GPUs and CPUs beyond the paper's table, each with its source and how much is known of it. Plain data.
+"""Watts of GPUs and CPUs beyond the paper's table, each with its source and confidence. Plain data.
 
-GPUs are named as the node label `nvidia.com/gpu.product` says, without the maker. Idle: nothing on the GPU. Context:
-a process holds the GPU and does nothing. Limit: the board's power limit. What is not known is None, never a guess.
+GPUs have the names of the node label `nvidia.com/gpu.product`, without the maker. Idle: nothing on the GPU. Context:
+a process holds the GPU and does nothing. Limit: the board's power limit. Unknown values are None, never guessed.
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-# How much is known of an entry.
-CURVE = "curve"  # our own measurement over all shares in use, on one GPU
-READINGS = "readings"  # idle and context from public logs: single digits to a few readings
+# Confidence of an entry.
+CURVE = "curve"  # measured by us over all shares in use, on one GPU
+READINGS = "readings"  # idle and context from public logs, few readings each
 IDLE = "idle"  # readings of the idle GPU only
-LIMIT = "limit"  # the maker's power limit only: not in any profile
+LIMIT = "limit"  # the maker's power limit only; such entries are in no profile
 
 _LOGS = "readings in public logs; limit from the maker"
 _MAKER = "limit from the maker"
@@ -56,7 +56,7 @@ GPUS = {
     "GB200": GpuEntry(None, None, 1200, None, LIMIT, _MAKER),
     "RTX-A6000": GpuEntry(5, 71, 300, None, READINGS),
     "MI210": GpuEntry(42, None, 300, None, IDLE),
-    # An OAM holds two dies, and Kubernetes counts dies: not to be found under the name of the label.
+    # An OAM holds two dies and Kubernetes counts dies, so this entry does not have the name of the label.
     "MI250X-OAM": GpuEntry(95, None, 560, None, IDLE),
     "MI300X": GpuEntry(135, 175, 750, None, READINGS),
     "Gaudi2": GpuEntry(84, None, 600, None, IDLE),
@@ -73,7 +73,7 @@ CPUS = {
     "EPYC 9654": CpuEntry(96, None, 360, "maximum is the maker's TDP"),
 }
 
-# The paper's names for GPUs -> the entry that was measured. G2 is taken for A10, G3 for A100, as in the paper.
+# The paper's GPU names -> the measured entry. G2 is treated as A10 and G3 as A100, as in the paper.
 PAPER_NAMES = {
     "T4": "T4",
     "A10": "A10",

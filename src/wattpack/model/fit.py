@@ -1,4 +1,4 @@
-"""Filter: whether a task fits a node, and if not, the first condition that fails."""
+"""Filter: whether a task fits a node; if not, the first condition that fails."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from wattpack.model.records import NodeRecord, TaskRecord
 
 MAX_TASKS = 1001  # tasks a node may hold
 
-# Verdicts, in the order in which conditions are tested. A failed task's reason is the highest verdict over all nodes:
-# the condition at which the last candidates dropped out.
+# Verdicts, in the order in which conditions are tested. The reason why a task fails is the highest verdict over all
+# nodes: the condition that ruled out the last candidates.
 FITS = 0
 NO_MODEL = 1
 NO_CPU_MODEL = 2
@@ -30,17 +30,22 @@ VERDICT_WORDS = (
 
 @kernel
 def allows(models: int, model: int) -> bool:
-    """Whether the set of models (bits) holds `model`."""
+    """Whether the set of models (bits) contains `model`."""
     return (models >> model) & 1 == 1
 
 
 @inner
-def has_twin_before(node: NodeRecord, g: int) -> bool:
-    """Whether a GPU before `g` has as much left: what depends on the amounts alone is the same for both."""
+def is_candidate(node: NodeRecord, task: TaskRecord, g: int) -> bool:
+    """Whether GPU `g` has room for a sharing task, and no GPU before it has the same amount left.
+
+    A score that depends on the amounts left is the same for both.
+    """
+    if node.gpu_left[g] < task.gpu_milli:
+        return False
     for earlier in range(g):
         if node.gpu_left[earlier] == node.gpu_left[g]:
-            return True
-    return False
+            return False
+    return True
 
 
 @kernel

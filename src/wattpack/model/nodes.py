@@ -20,7 +20,7 @@ NOTES = 8
 
 NODE = np.dtype(
     [
-        # what the node is
+        # capacity
         ("cpu_milli", np.int64),
         ("memory_mib", np.int64),
         ("gpus", np.int64),  # count
@@ -32,14 +32,14 @@ NODE = np.dtype(
         ("socket_cores", np.int64),
         ("socket_idle_mw", np.int64),
         ("socket_max_mw", np.int64),
-        # what is left of it
+        # free capacity
         ("cpu_left", np.int64),
         ("memory_left", np.int64),
         ("gpu_left", np.int32, (MAX_GPUS,)),  # milli per GPU; 0 beyond `gpus`
         ("gpu_total", np.int64),  # sum of gpu_left
         ("gpu_free", np.int64),  # GPUs with all 1000 milli left
         ("gpu_most", np.int64),  # largest of gpu_left
-        # what is on it, and what follows from that
+        # tasks placed, and what is computed from them
         ("tasks", np.int64),
         ("kinds", np.int16, (KINDS,)),  # GPU tasks by kind
         ("cpu_power_mw", np.int64),
@@ -47,7 +47,7 @@ NODE = np.dtype(
         ("fragmentation", np.float64),  # F_n(M), milli-GPU, bit-exact
         ("fragmentation_micro", np.int64, (6,)),  # by reason, in millionths of a milli-GPU: exact running sums
         ("changed_at", np.int64),  # number of the latest change of this node, 0 for none
-        ("notes", np.float64, (NOTES,)),  # of the policy that keeps a memory: see model/policy.py
+        ("notes", np.float64, (NOTES,)),  # written by a policy with a memory: see model/policy.py
     ],
     align=True,
 )
@@ -130,19 +130,19 @@ class Datacenter:
         )
 
     def repeated(self, times: int) -> Datacenter:
-        """A datacenter `times` as large: every node so many times, with numbered names."""
+        """A datacenter `times` as large: `times` copies of every node, with numbered names."""
         if times < 1:
             raise UserError(f"{self.name}: repeated {times} times, expected 1 or more")
         names = [f"{name}-{copy:04d}" for copy in range(times) for name in self.names]
-        columns = [np.tile(c, times) for c in (self.cpu_milli, self.memory_mib, self.gpus, self.model, self.cpu_model)]
-        cpu, memory, gpus, model, cpu_model = columns
+        own = (self.cpu_milli, self.memory_mib, self.gpus, self.model, self.cpu_model)
+        cpu, memory, gpus, model, cpu_model = (np.tile(column, times) for column in own)
         return Datacenter(
             tuple(names), cpu, memory, gpus, model, self.models, cpu_model, self.cpu_models, f"{self.name}-x{times}"
         )
 
     @cached_property
     def types(self) -> NDArray[np.int64]:
-        """Type number of every node: equal columns, equal number. Kept: it takes 2 ms, and runs share a datacenter."""
+        """Type number of every node: equal nodes, equal number. Cached: it takes 2 ms, and runs share a datacenter."""
         columns = np.stack([self.cpu_milli, self.memory_mib, self.gpus, self.model, self.cpu_model], axis=1)
         _, inverse = np.unique(columns, axis=0, return_inverse=True)
         return inverse.reshape(-1).astype(np.int64)
@@ -170,11 +170,11 @@ class Datacenter:
 
 
 def _amounts(where: str, values: ArrayLike, count: int) -> NDArray[np.int64]:
-    """A column of its own: whole numbers from 0, as many as there are nodes."""
+    """A copy of a column: whole numbers from 0, one for each of `count` nodes."""
     found = np.asarray(values)
     if found.shape != (count,):
         raise UserError(f"{where} has {found.size} values, expected one for each of {count} nodes")
-    with np.errstate(invalid="ignore"):  # NaN is no whole number, and is refused below
+    with np.errstate(invalid="ignore"):  # NaN is refused below
         whole = found.astype(np.int64) if found.dtype.kind in "iuf" else np.full(count, -1)
     if not ((whole == found) & (whole >= 0)).all():
         raise UserError(f"{where}: expected whole numbers from 0")

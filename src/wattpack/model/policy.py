@@ -1,27 +1,28 @@
-"""THE CONTRACT of a policy. Both rooms that meet here know this page and not each other: policies and engine.
+"""THE CONTRACT of a policy. Policies and engine both know this page, and not each other.
 
 A policy says how good a node is for a task. Higher is better, always. Infeasible nodes are never scored.
 
     score(node, task, world, params, memory, terms) -> gpu
         Writes the score of placing `task` on `node` into terms[0] and returns the GPU it would use, for a sharing task
-        (`ANY_GPU` where the policy has no wish of its own; ignored for other tasks). It may read
+        (`ANY_GPU` if the policy has no preference; ignored for other tasks). It may read
             node    one `NODE` record (model/nodes.py): cpu_left, gpu_left[g], gpu_total, gpu_free, gpu_power_mw, ...
             task    one `TASK` record (model/tasks.py): cpu_milli, num_gpu, gpu_milli, gpu_request, kind, ...
-            world   what is fixed for a run: target workload and power tables (`World` below)
+            world   fixed for a run: target workload and power tables (`World` below)
             params  float64[], made once per run by `prepare`
         and nothing else: the engine calls it again only when the node has changed.
+        Types for all of these are in model/records.py: mypy then finds a misspelt field.
 
-A policy whose weights depend on the whole datacenter has more terms than one and sets their prices at each decision:
+A policy whose weights depend on the whole datacenter has several terms and sets their prices at each decision:
 
     weigh(task, world, params, memory, prices)
         Fills prices[0..terms): the score of a node is then sum(prices[t] * terms[t]). It may read `memory`.
-        (`Normalise` below has two kinds that treat the first term over the feasible nodes before.)
+        (Two kinds of `Normalise` below first normalise the first term over the feasible nodes.)
     remember(event, node, task, world, params, memory)
         Keeps `memory` (float64[memory_size], part of the State) up to date. `event` is ARRIVAL (of a task, placed or
         not), DEPARTURE, BEFORE_CHANGE and AFTER_CHANGE (a node, around each place and release; also AFTER_CHANGE
         once per node when a run starts). Whole numbers below 2**53 stay exact.
-        What follows from the node alone and `score` would work out again for every class may be written into
-        node.notes[0..NOTES) at AFTER_CHANGE; `score` may read it. In a mix one kind of policy may do so (`notes`).
+        It may write node.notes[0..NOTES) at AFTER_CHANGE, for `score` to read: values that depend on the node alone
+        and that `score` would otherwise compute for every class. In a mix only one kind of policy may do so (`notes`).
 
 All three are kernels (plain loops; `wattpack.jit.kernel` compiles them).
 """
@@ -52,17 +53,15 @@ AFTER_CHANGE = 3
 
 
 class Normalise(IntEnum):
-    """What happens to the scores of the feasible nodes of one decision before they are weighted."""
+    """How the scores of the feasible nodes of one decision are normalised before they are weighted."""
 
     NONE = 0  # the policy scores 0..100 by itself, or is real-valued
     MIN_MAX_100 = 1  # (s - min) * 100 // (max - min); all equal: 100
     MIN_MAX_0 = 2  # the same; all equal: 0
     DRAW = 3  # 100 for one node drawn at random, 0 for the rest
-    # For policies with several terms: the first one is treated over the feasible nodes before the prices are applied.
+    # For policies with several terms: the first one is normalised over the feasible nodes before prices are applied.
     FIRST_TERM_100 = 4  # sum of prices[t] * terms[t], the first term as by MIN_MAX_100: a mix whose weights may change
-    FIRST_TERM_WITHIN = (
-        5  # nodes whose first term is within prices[0] of the largest; of them sum(prices[t] * terms[t])
-    )
+    FIRST_TERM_WITHIN = 5  # only nodes whose first term is within prices[0] of the largest; sum of prices[t] * terms[t]
 
 
 class Pick(IntEnum):
@@ -74,19 +73,19 @@ class Pick(IntEnum):
 
 
 class World(NamedTuple):
-    """What kernels read besides node and task. Fixed for a run, but for the scratch."""
+    """What kernels read besides node and task. Fixed for a run, except for the scratch."""
 
     target: Any  # TARGET records: M
     gpu_draw_mw: NDArray[np.int64]  # [models, 1001] milliwatts by milli-GPU in use
     adds: NDArray[np.int32]  # [1001, distinct gpu_milli of M, padded] see model/fragmentation.py
     cpu_most: int  # the largest cpu_milli of M
-    # [3, distinct gpu_milli of M, padded] scratch: two rows of model/fragmentation.py, and one whose first number is 1
-    # after a score that is not finite (engine/core/faults.py). One array: each costs 2 ns at every call of a score.
+    # [3, distinct gpu_milli of M, padded] scratch: two rows for model/fragmentation.py, and one whose first number is 1
+    # after a score that is not finite (engine/core/faults.py). One array, since each costs 2 ns per call of a score.
     tally: NDArray[np.int32]
 
 
 def new_world(datacenter: Datacenter, target: Target, profile: PowerProfile) -> World:
-    """A world of its own for each run: the scratch is not shared between threads."""
+    """Each run has its own world: threads must not share the scratch."""
     adds = adds_table(target.sizes())
     scratch = np.zeros((3, adds.shape[1]), dtype=np.int32)
     cpu_most = max((task.cpu_milli for task in target.classes), default=0)
@@ -113,7 +112,7 @@ def no_memory(
 
 @dataclass(frozen=True)
 class Policy:
-    """One policy of the registry: what it is called, how it scores, and the few choices the contract leaves."""
+    """One policy of the registry: its name, how it scores, and the choices that the contract leaves open."""
 
     name: str
     summary: str  # one line for `wattpack policies`
@@ -126,11 +125,11 @@ class Policy:
     memory_size: int = 0
     prepare: Callable[[Datacenter, Target, PowerProfile], NDArray[np.float64]] = no_params
     term_names: tuple[str, ...] = ("score",)
-    # Whether `score` reads neither memory nor models of a task (that a node fits is the filter's business): classes
-    # that differ only in these then share their scores.
+    # Whether `score` reads neither memory_mib nor the models of a task (the filter does). Classes that differ only in
+    # these then share their scores.
     amounts_only: bool = False
     notes: bool = False  # whether `remember` writes node.notes
-    # Of many terms those that `score` writes with these params; the others have no price. None: all.
+    # The terms that `score` writes with these params; the others have no price. None: all terms.
     used_terms: Callable[[NDArray[np.float64]], Sequence[int]] | None = None
     with_knob: Callable[[float], Policy] | None = None  # what NAME@VALUE in an expression means
 
@@ -143,7 +142,7 @@ class Component(NamedTuple):
 
 
 class Mix(NamedTuple):
-    """A whole policy expression: what the engine is handed."""
+    """A whole policy expression, as the engine takes it."""
 
     expression: str
     components: tuple[Component, ...]

@@ -1,4 +1,4 @@
-"""Power of a node, in integer milliwatts so that running sums are exact; power models are data.
+"""Power of a node, in integer milliwatts so that running sums are exact. Power models are data.
 
 The paper's profile is a step: a GPU or a socket draws its maximum as soon as any part of it is taken. Sockets are steps
 in every profile.
@@ -99,15 +99,16 @@ TYPICAL_SHARE_OF_LIMIT = 0.7
 
 
 def _from_end_points(name: str, curve: Callable[[float, float], GpuPower]) -> PowerProfile:
-    """One curve between idle and maximum for all models, the paper's watts for the paper's models."""
+    """One curve between idle and maximum for all models; the paper's models have the paper's watts."""
     own = {model: curve(idle, most) for model, (idle, most) in _PAPER_WATTS.items()}
     further = {model: curve(idle, most) for model, (idle, most) in _CATALOG_WATTS.items() if model not in own}
     return PowerProfile(name, own, _CPUS, _XEON, _PAPER_SOURCE, further)
 
 
 def _from_readings() -> PowerProfile:
-    """Idle, idle context and a typical maximum as read; linear between. Without a reading of it a context costs nothing
-    here, which underestimates.
+    """Idle, idle context and a typical maximum from readings, linear in between.
+
+    Where no context was read, a context costs nothing here, which underestimates.
     """
     read = {}
     for model, gpu in GPUS.items():
@@ -138,7 +139,7 @@ def cpu_power_mw(node: NodeRecord, cpu_left: int) -> int:
 
 @kernel
 def gpu_power_mw(node: NodeRecord, gpu_draw_mw: Integers) -> int:
-    """GPU milliwatts of `node` as it is. `gpu_draw_mw`: int64[models, 1001], by milli-GPU in use."""
+    """GPU milliwatts of `node` in its current state. `gpu_draw_mw`: int64[models, 1001], by milli-GPU in use."""
     power = 0
     for g in range(node.gpus):
         power += gpu_draw_mw[node.model, GPU_MILLI - node.gpu_left[g]]
@@ -211,7 +212,7 @@ def nodes_power_mw(nodes: Any) -> Any:
 
 
 def draw_table_mw(models: tuple[str, ...], profile: PowerProfile) -> np.ndarray:
-    """int64[len(models), 1001]: milliwatts of one GPU of each model by milli-GPU in use; `""` is no GPU."""
+    """int64[len(models), 1001]: milliwatts of one GPU of each model by milli-GPU in use; `""` means no GPU."""
     rows = [
         np.zeros(GPU_MILLI + 1, dtype=np.int64) if model == "" else profile.gpu(model).draw_mw() for model in models
     ]

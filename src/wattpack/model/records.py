@@ -6,7 +6,7 @@ numpy gives records no types of their own. The fields here are those of NODE (no
 
 from __future__ import annotations
 
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,12 @@ class Records(Protocol[Record]):
     def __getitem__(self, index: int, /) -> Record: ...
 
     def __setitem__(self, index: int, record: Record, /) -> None: ...
+
+
+class RecordTable(Records[Record], Protocol[Record]):
+    """The same where Python also reads columns by name: `nodes.gpu_free.sum()`."""
+
+    def __getattr__(self, column: str, /) -> Any: ...
 
 
 class NodeRecord(Protocol):

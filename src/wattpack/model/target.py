@@ -1,4 +1,4 @@
-"""The target workload M: the classes of a trace and how likely each is, in the order that makes sums bit-exact."""
+"""The target workload M: the classes of a trace with their probabilities, in the order that makes sums bit-exact."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ TARGET = np.dtype(
         ("gpu_milli", np.int64),
         ("num_gpu", np.int64),
         ("gpu_models", np.int64),
-        ("size_index", np.int64),  # of gpu_milli in `Target.sizes`; 0 without GPU (a record has a `size` of its own)
+        (
+            "size_index",
+            np.int64,
+        ),  # of gpu_milli in `Target.sizes`; 0 without GPU. Not `size`: numpy records have that name
         ("share", np.float64),
     ],
     align=True,
@@ -39,7 +42,7 @@ class Target:
     """M as a tuple of classes, most frequent first; fixed for a run."""
 
     classes: tuple[TargetClass, ...]
-    uncut: tuple[TargetClass, ...] = ()  # all classes: multi-GPU and constrained ones are few, but ask for many GPUs
+    uncut: tuple[TargetClass, ...] = ()  # all classes: multi-GPU and constrained tasks are rare but ask for many GPUs
 
     @classmethod
     def of(cls, trace: Workload) -> Target:
@@ -51,7 +54,7 @@ class Target:
         ranked = sorted(((count, key) for key, count in counts.items() if count > 0), reverse=True)
         total = sum(count for count, _ in ranked)
         kept, covered = 0, 0
-        # covered / total >= 0.95 in integers, so that no rounding decides the cut
+        # covered / total >= 0.95 in integers, so that rounding does not decide the cut
         while kept < len(ranked) and covered * 100 < total * round(COVERED * 100):
             covered += ranked[kept][0]
             kept += 1

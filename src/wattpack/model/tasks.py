@@ -32,7 +32,7 @@ TASK = np.dtype(
 
 
 class TaskClass(NamedTuple):
-    """What a task asks for. Tasks of one class are interchangeable to every policy."""
+    """What a task asks for. Every policy treats the tasks of one class alike."""
 
     cpu_milli: int
     memory_mib: int
@@ -50,7 +50,7 @@ class TaskClass(NamedTuple):
 
 
 def check_class(task: TaskClass) -> None:
-    """A task has no GPU and no milli, or one GPU and a part of it, or whole GPUs; amounts are not negative."""
+    """A task asks for no GPU, for a part of one GPU, or for whole GPUs; amounts are not negative."""
     no_gpu = task.num_gpu == 0 and task.gpu_milli == 0
     share = task.num_gpu == 1 and 0 < task.gpu_milli < GPU_MILLI
     whole = task.num_gpu >= 1 and task.gpu_milli == GPU_MILLI
@@ -62,7 +62,7 @@ def check_class(task: TaskClass) -> None:
 
 
 def check_types(task: object) -> None:
-    """Amounts are whole numbers: records of integers would cut 0.5 to 0 without a word."""
+    """Amounts must be whole numbers: integer records would silently cut 0.5 to 0."""
     if not isinstance(task, TaskClass):
         raise UserError(f"{task!r}: expected a TaskClass")
     if not all(isinstance(amount, int | np.integer) for amount in task[:4]):
@@ -90,7 +90,7 @@ class Workload:
 
     @classmethod
     def from_counts(cls, counts: Iterable[tuple[TaskClass, int]], name: str = "workload") -> Workload:
-        """A trace given as classes with their counts; the order of arrival is that of the classes."""
+        """A trace given as classes with their counts; tasks arrive in the order of the classes."""
         pairs = list(counts)
         for task, _ in pairs:
             check_types(task)
@@ -126,7 +126,7 @@ class Workload:
 
 
 def models_mask(spec: str, models: Sequence[str]) -> int:
-    """Bits of the `models` that `A|B` allows; an empty spec allows all, a node without GPU (`""`) included."""
+    """Bits of the `models` that `A|B` allows; an empty spec allows all, including nodes without GPU (`""`)."""
     if spec == "":
         return ANY_MODEL
     allowed = set(spec.split("|"))

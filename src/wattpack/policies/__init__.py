@@ -1,4 +1,4 @@
-"""What to PREFER: one file a policy, and this registry. Adding a policy is one file, one line here, one test."""
+"""What to PREFER: one file per policy, and this registry. A new policy is one file, one line here and one test."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from wattpack.policies.pwrfeedback import PWRFEEDBACK
 from wattpack.policies.pwrload import PWRLOAD
 from wattpack.policies.random import RANDOM
 
-# The order matters once: in a mix with equal weights the GPU picker is that of the policy that comes first here.
+# The order matters once: in a mix with equal weights, the policy that comes first here picks the GPU.
 REGISTRY: dict[str, Policy] = {
     policy.name: policy
     for policy in (
@@ -29,7 +29,7 @@ BUILT_IN = frozenset(REGISTRY)
 
 
 def register(policy: Policy) -> Policy:
-    """Make a policy of your own usable by its name in expressions; a built-in one cannot be replaced."""
+    """Make your own policy usable by name in expressions; built-in policies cannot be replaced."""
     name = policy.name
     if not (name.isidentifier() and name == name.lower()):
         raise UserError(f"policy name {name!r}: expected lower-case letters, digits and underscores")

@@ -1,10 +1,10 @@
-"""EPSILON, the epsilon-constraint: of the nodes within epsilon of the least fragmentation that whose power rises least.
+"""EPSILON, the epsilon-constraint: among nodes within epsilon of the least fragmentation rise, the least power rise.
 
-    first   F_before - F_after, whole milli-GPU; nodes further than epsilon below the largest are out
-    second  P_before - P_after, watts; the largest wins, of equals the first node
+    first   F_before - F_after, whole milli-GPU; nodes more than epsilon below the largest are excluded
+    second  P_before - P_after, watts; the largest wins, among equals the first node
 
-A sharing task gets the GPU that leaves the least fragmentation on the node, the first of equals; watts are of that GPU.
-docs/research/future-work.md has what it is worth.
+A sharing task gets the GPU that leaves the least fragmentation on the node, the first of equals; the watts are those
+of that GPU. docs/research/future-work.md has the results.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def weigh(task: TaskRecord, world: WorldRecord, params: Floats, memory: Floats, 
 
 
 def epsilon_policy(epsilon_milli: float = 100.0, name: str = "epsilon") -> Policy:
-    """`epsilon` with its knob: how much more fragmentation than the least a node may cause, in milli-GPU."""
+    """`epsilon` with its knob: how far above the least fragmentation rise a node may be, in milli-GPU."""
     if not epsilon_milli >= 0:
         raise UserError(f"epsilon_milli {epsilon_milli}, expected 0 or more")
 

@@ -1,6 +1,6 @@
 """Policy expressions: `NAME[:WEIGHT](+NAME[:WEIGHT])*`, for example `pwr:0.1+fgd:0.9`.
 
-The NAME of a policy with a knob may say where the knob stands: `ocs@0.5`.
+A policy with a knob may be named with the knob's value: `ocs@0.5`.
 """
 
 from __future__ import annotations
@@ -85,4 +85,4 @@ def _canonical(components: list[Component]) -> str:
     """One spelling for equal mixes, so that results of `PWR:.1 + FGD:.90` and `pwr:0.1+fgd:0.9` are the same run."""
     if len(components) == 1:
         return components[0].policy.name
-    return "+".join(f"{c.policy.name}:{Decimal(c.weight) / ONE:f}" for c in components)
+    return "+".join(f"{policy.name}:{Decimal(weight) / ONE:f}" for policy, weight in components)

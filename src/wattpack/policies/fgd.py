@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 
 from wattpack.jit import inner_kernel, kernel
-from wattpack.model.fit import has_twin_before
+from wattpack.model.fit import is_candidate
 from wattpack.model.fragmentation import fragmentation_after, tally
 from wattpack.model.policy import ANY_GPU, Policy
 from wattpack.model.records import Floats, NodeRecord, TaskRecord, WorldRecord
@@ -25,7 +25,7 @@ def gradient_score(before: float, after: float) -> int:
 @kernel
 def score(node: NodeRecord, task: TaskRecord, world: WorldRecord, params: Floats, memory: Floats, terms: Floats) -> int:
     if task.num_gpu == 0 and node.cpu_left - task.cpu_milli >= world.cpu_most:
-        terms[0] = gradient_score(0.0, 0.0)  # F stays what it is: every class of M still finds the CPU it asks for
+        terms[0] = gradient_score(0.0, 0.0)  # F does not change: enough CPU is left for every class of M
         return ANY_GPU
     tally(node, world)
     if task.kind != 0:
@@ -34,9 +34,7 @@ def score(node: NodeRecord, task: TaskRecord, world: WorldRecord, params: Floats
     best = -1
     best_gpu = ANY_GPU
     for g in range(node.gpus):
-        left = node.gpu_left[g]
-        # F depends on the multiset of what is left: a twin has this score already.
-        if left < task.gpu_milli or has_twin_before(node, g):
+        if not is_candidate(node, task, g):  # F depends on the amounts left, not on their order
             continue
         value = gradient_score(node.fragmentation, fragmentation_after(node, task, g, world))
         if value > best:

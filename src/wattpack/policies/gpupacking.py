@@ -22,7 +22,7 @@ def score(node: NodeRecord, task: TaskRecord, world: WorldRecord, params: Floats
     if node.gpu_free == node.gpus:
         terms[0] = max(33 - node.gpu_free, node.gpu_free)
     elif task.kind > 0:
-        # Only wholly free GPUs serve a whole-GPU task.
+        # A whole-GPU task uses free GPUs only.
         terms[0] = max(50 - task.num_gpu, 33)
     else:
         tightest = GPU_MILLI + 1

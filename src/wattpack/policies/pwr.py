@@ -15,7 +15,7 @@ from wattpack.model.records import Floats, NodeRecord, TaskRecord, WorldRecord
 
 @kernel
 def whole_watts(milliwatts: int) -> int:
-    """Truncated towards zero, as `int()` does."""
+    """Milliwatts as whole watts, truncated towards zero as by `int()`."""
     return milliwatts // 1000 if milliwatts >= 0 else -(-milliwatts // 1000)
 
 

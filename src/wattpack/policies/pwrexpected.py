@@ -1,12 +1,12 @@
-"""PWREXPECTED, expected power over M: PWR that looks at the power after one more task of the target workload, too.
+"""PWREXPECTED, expected power over M: PWR plus the expected power of the next task of the target workload.
 
-    w_m(n)  watts that a task of class m adds on node n, on the GPU where it adds least; at most `elsewhere_m`, which is
-            also what a task costs that does not fit: the least it adds on any empty node of the datacenter
-    E(n)    sum over m of p_m * w_m(n): expected watts of serving the next task, with this node among the offers
+    w_m(n)  watts that a task of class m adds on node n, on the GPU where it adds least; at most `elsewhere_m`:
+            the least that it adds on any empty node of the datacenter, and its cost where it does not fit
+    E(n)    sum over m of p_m * w_m(n): expected watts of the next task, if it may go to n or elsewhere
     score   int(P_before - P_after + tasks * (E_before - E_after)) in watts; normalised to 0..100 as PWR's
 
-With tasks = 0 it is PWR. So a placement pays for the open sockets and GPUs that it takes away from those who follow,
-and is paid for those that it opens. docs/research/future-work.md has what it is worth.
+With tasks = 0 it is PWR. A placement pays for the powered sockets and GPUs that it takes from later tasks, and is paid
+for those that it opens to them. docs/research/future-work.md has the results.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from wattpack.errors import UserError
 from wattpack.jit import kernel
-from wattpack.model.fit import allows, has_twin_before
+from wattpack.model.fit import allows, is_candidate
 from wattpack.model.nodes import Datacenter
 from wattpack.model.policy import ANY_GPU, Normalise, Policy
 from wattpack.model.power import (
@@ -34,7 +34,7 @@ from wattpack.model.records import Floats, Integers, NodeRecord, TargetRecord, T
 from wattpack.model.target import Target
 from wattpack.policies.pwr import whole_watts
 
-TASKS = 0  # params: how many tasks of M are looked ahead to
+TASKS = 0  # params: number of future tasks of M that count
 ELSEWHERE_MW = 1  # [classes of M]
 
 
@@ -42,9 +42,10 @@ ELSEWHERE_MW = 1  # [classes of M]
 def added_mw(
     node: NodeRecord, cpu_left: int, gpu_free: int, gpu: int, gpu_left: int, wanted: TargetRecord, gpu_draw_mw: Integers
 ) -> int:
-    """Milliwatts that a task of class `wanted` adds on `node` if so much is left there, and on GPU `gpu`; -1: no fit.
+    """Milliwatts that a task of class `wanted` adds on `node`; -1 if it does not fit. Classes of M have no memory.
 
-    Which of the free GPUs are left makes no difference. Memory is not part of a class of M.
+    The node is taken to have `cpu_left`, `gpu_free` free GPUs, and `gpu_left` on GPU `gpu`. Which of the free GPUs are
+    still free makes no difference.
     """
     if cpu_left < wanted.cpu_milli or not allows(wanted.gpu_models, node.model):
         return -1
@@ -59,7 +60,7 @@ def added_mw(
     least = -1
     for g in range(node.gpus):
         left = gpu_left if g == gpu else node.gpu_left[g]
-        if left == GPU_MILLI and gpu_free == 0:  # it is one of those that whole-GPU tasks took
+        if left == GPU_MILLI and gpu_free == 0:  # a whole-GPU task took it
             continue
         if left >= wanted.gpu_milli:
             more = added_share_power_mw(node.model, GPU_MILLI - left, wanted.gpu_milli, gpu_draw_mw)
@@ -72,7 +73,7 @@ def added_mw(
 def expected_mw(
     node: NodeRecord, cpu_left: int, gpu_free: int, gpu: int, gpu_left: int, world: WorldRecord, params: Floats
 ) -> float:
-    """E of the node if it has so much left."""
+    """E of the node with these amounts left (see `added_mw`)."""
     total = 0.0
     for m in range(len(world.target)):
         wanted = world.target[m]
@@ -94,9 +95,9 @@ def score(node: NodeRecord, task: TaskRecord, world: WorldRecord, params: Floats
     cpu_mw = added_cpu_power_mw(node, task)
     best, best_gpu = 0, ANY_GPU
     for g in range(node.gpus):
-        left = node.gpu_left[g]
-        if left < task.gpu_milli or has_twin_before(node, g):  # a twin has this score already
+        if not is_candidate(node, task, g):
             continue
+        left = node.gpu_left[g]
         free = node.gpu_free - int(left == GPU_MILLI)
         after = expected_mw(node, cpu_left, free, g, left - task.gpu_milli, world, params)
         mw = -added_power_with_cpu_mw(cpu_mw, node, task, g, world.gpu_draw_mw) + params[TASKS] * (before - after)
@@ -108,7 +109,7 @@ def score(node: NodeRecord, task: TaskRecord, world: WorldRecord, params: Floats
 
 
 def elsewhere_mw(datacenter: Datacenter, target: Target, profile: PowerProfile) -> NDArray[np.float64]:
-    """By class of M: the least milliwatts that one task adds on any empty node; 0 where none can hold it."""
+    """By class of M: the least milliwatts that a task adds on any empty node; 0 if it fits none."""
     nodes, draw_mw = datacenter.records(profile), draw_table_mw(datacenter.models, profile)
     empty = [nodes[n] for n in np.unique(datacenter.types, return_index=True)[1]]
     for node in empty:
@@ -121,7 +122,7 @@ def elsewhere_mw(datacenter: Datacenter, target: Target, profile: PowerProfile) 
 
 
 def pwrexpected_policy(tasks: float = 1.0, name: str = "pwrexpected") -> Policy:
-    """`pwrexpected` with its knob: how many tasks of the target workload are looked ahead to."""
+    """`pwrexpected` with its knob: the number of future tasks of the target workload that count."""
     if not 0 <= tasks <= 1000:
         raise UserError(f"tasks {tasks}, expected 0 to 1000")
 

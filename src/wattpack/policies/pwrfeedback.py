@@ -1,11 +1,10 @@
-"""PWRFEEDBACK, dynamic alpha by fragmentation: the mix alpha * PWR + (1 - alpha) * FGD, with less PWR the more GPU is
-fragmented.
+"""PWRFEEDBACK, dynamic alpha by fragmentation: alpha * PWR + (1 - alpha) * FGD, with less PWR the more fragmentation.
 
-    phi   = GPU that is free and that tasks which want GPU cannot use, expected over M / GPU of the datacenter
+    phi   = free GPU that GPU tasks cannot use, expected over M / GPU of the datacenter
     alpha = most * max(0, 1 - phi / limit)
 
-phi is F without the classes that want no GPU: to those all free GPU is fragmentation, however tasks are placed.
-GPUs are picked by FGD. docs/research/future-work.md has what it is worth.
+phi is F without the classes that ask for no GPU: for those all free GPU is fragmentation, however tasks are placed.
+FGD picks the GPUs. docs/research/future-work.md has the results.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """PWRLOAD, dynamic alpha by load: the mix alpha * PWR + (1 - alpha) * FGD with an alpha that falls as GPUs fill up.
 
-    alpha = early while the GPU in use is at most `start` of the datacenter, from there straight to `late` at full use
+    alpha = `early` while at most the share `start` of all GPU is in use, then linear to `late` at full use
 
 PWR is normalised over the feasible nodes and FGD is not, as in the mix: with early = late = 0.1 every decision is that
-of `pwr:0.1+fgd:0.9` (tested). GPUs are picked by FGD. docs/research/future-work.md has what it is worth.
+of `pwr:0.1+fgd:0.9` (tested). FGD picks the GPUs. docs/research/future-work.md has the results.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from wattpack.model.target import Target
 from wattpack.policies.fgd import score as fgd_score
 from wattpack.policies.pwr import score as pwr_score
 
-# Terms, of every policy with a dynamic alpha.
+# Terms of every policy with a dynamic alpha.
 PWR_TERM = 0
 FGD_TERM = 1
 
@@ -39,7 +39,7 @@ def score(node: NodeRecord, task: TaskRecord, world: WorldRecord, params: Floats
 
 @kernel
 def set_alpha(alpha: float, prices: Floats) -> None:
-    """In whole thousandths, as the weights of a mix: totals stay integers, and ties stay ties."""
+    """Prices in whole thousandths, like the weights of a mix: totals stay integers, and ties stay ties."""
     prices[PWR_TERM] = np.rint(1000 * alpha)
     prices[FGD_TERM] = 1000 - prices[PWR_TERM]
 
@@ -73,7 +73,7 @@ def moving_mix(
     remember: Callable[..., None],
     prepare: Callable[[Datacenter, Target, PowerProfile], NDArray[np.float64]],
 ) -> Policy:
-    """alpha * PWR + (1 - alpha) * FGD, `weigh` setting alpha from a memory of one number."""
+    """alpha * PWR + (1 - alpha) * FGD, where `weigh` sets alpha from a memory of one number."""
     return Policy(
         name,
         summary,
@@ -90,8 +90,7 @@ def moving_mix(
 
 
 def pwrload_policy(early: float = 0.5, late: float = 0.05, start: float = 0.0, name: str = "pwrload") -> Policy:
-    """`pwrload` with its knobs: alpha of the empty and of the full datacenter, and the GPU use where it starts to
-    fall."""
+    """`pwrload` with its knobs: alpha at no use and at full use, and the GPU use from which it falls."""
     for knob, value in (("early", early), ("late", late), ("start", start)):
         check_share(knob, value)
 

@@ -1,5 +1,4 @@
-"""Step 5 of a decision, choose, after steps 3 and 4 (pricing.py): over nodes, or over buckets of nodes that are
-alike."""
+"""Step 5 of a decision, choose: the row with the largest total, over nodes or over buckets of equal nodes."""
 
 from __future__ import annotations
 
@@ -8,42 +7,14 @@ from typing import Any
 import numpy as np
 
 from wattpack.engine.core.buckets import CHUNK, first_node
-from wattpack.engine.core.faults import KIND, NO_FAULT, NOWHERE
-from wattpack.engine.core.plan import Plan
-from wattpack.engine.core.pricing import (
-    NONE,
-    close_rows,
-    combine_rows,
-    largest,
-    normalised,
-    one_real_score,
-    price_offers,
-    price_rows,
-    weigh,
-)
+from wattpack.engine.core.faults import NOWHERE
 from wattpack.engine.core.scores import Scores
-from wattpack.engine.core.state import State
 from wattpack.jit import inner, step
-
-# ---- all nodes -------------------------------------------------------------------------------------------------------
-
-
-@step
-def scan(state: State, plan: Plan, scores: Scores, k: int, mask: Any, feasible: int, luck: float) -> int:
-    """The best of the nodes n with mask[n] >= 0, `feasible` in number, or NOWHERE: the plain scan."""
-    if feasible == 0:
-        return NOWHERE
-    if feasible == 1:  # taken unscored
-        return first_feasible(mask)
-    if one_real_score(plan):
-        component_scores(state, plan, scores, k, 0, mask)
-        return choose_priced(mask, scores.raw) if state.fault[KIND] == NO_FAULT else NOWHERE
-    combine(state, plan, scores, k, mask, feasible, luck)
-    return choose(mask, scores.total) if state.fault[KIND] == NO_FAULT else NOWHERE
 
 
 @step
 def first_feasible(mask: Any) -> int:
+    """The first row with mask[n] >= 0, of which there must be one."""
     n = 0
     while mask[n] < 0:
         n += 1
@@ -51,34 +22,10 @@ def first_feasible(mask: Any) -> int:
 
 
 @step
-def component_scores(state: State, plan: Plan, scores: Scores, k: int, c: int, mask: Any) -> None:
-    """Raw scores of component `c` for class `k` into `scores.raw`; where mask[n] < 0 they mean nothing."""
-    price_rows(state, plan, scores.one, k, c, scores.terms[state.columns.of[k].column], mask, scores.raw)
-
-
-@step
-def combine(state: State, plan: Plan, scores: Scores, k: int, mask: Any, feasible: int, luck: float) -> None:
-    """scores.total[n] = sum over components of weight * normalised score."""
-    terms = scores.terms[state.columns.of[k].column]
-    combine_rows(state, plan, scores.one, k, terms, mask, feasible, luck, scores.raw, scores.total)
-
-
-@step
 def choose(mask: Any, total: Any) -> int:
-    """The row with the largest total, the first of equals."""
-    best = -np.inf
-    chosen = NOWHERE
+    """The row with the largest total where mask[n] >= 0, the first of equals. Other rows of `total` become -inf."""
     for n in range(len(mask)):
-        if mask[n] >= 0 and total[n] > best:
-            best = total[n]
-            chosen = n
-    return chosen
-
-
-@step
-def choose_priced(mask: Any, total: Any) -> int:
-    """The same as `choose`, which it may stand for where scores are real numbers; it spoils `total`."""
-    close_rows(mask, total)
+        total[n] = total[n] if mask[n] >= 0 else -np.inf
     best = largest(total)
     if best == -np.inf:
         return NOWHERE
@@ -88,84 +35,63 @@ def choose_priced(mask: Any, total: Any) -> int:
     return n
 
 
-# ---- buckets ---------------------------------------------------------------------------------------------------------
-
-
 @inner
-def choose_bucket(parts: Any, scores: Any, c: int, bit: int) -> int:
-    """The first node of the buckets with the largest sum of weighted normalised scores, prices being fixed.
-
-    Only buckets whose nodes fit the class `bit` are chosen from; NOWHERE if there are none.
-    """
-    offers, key, buckets, total = scores.offers[c], scores.key[c], scores.open, scores.bucket_total
-    count = 0
-    for b in range(scores.asked[c].buckets):  # written always and counted only where it is open: no wrong guesses
-        buckets[count] = b
-        total[count] = 0.0
-        count += offers[b] & bit != 0
-    if count == 0:
+def choose_open_bucket(scores: Scores, column: int, rows: int) -> int:
+    """The first node of the buckets with the largest total, rows being those of `combine_open_buckets`."""
+    if rows == 0:
         return NOWHERE
-    for p in range(len(parts)):
-        how, weight, t = parts[p].normalise, parts[p].weight, parts[p].terms_at
-        low = high = key[t, buckets[0]]
-        for i in range(count):
-            score = key[t, buckets[i]]
-            low = score if score < low else low
-            high = score if score > high else high
-        for i in range(count):
-            total[i] += weight * normalised(how, key[t, buckets[i]], low, high)
+    buckets, total = scores.open, scores.bucket_total
     best = total[0]
-    for i in range(count):
+    for i in range(rows):
         best = total[i] if total[i] > best else best
     chosen = scores.bucket.shape[1]
-    for i in range(count):
+    for i in range(rows):
         if total[i] == best:
-            chosen = first_node(scores, c, buckets[i], chosen)
+            chosen = first_node(scores, column, buckets[i], chosen)
     return chosen if chosen < scores.bucket.shape[1] else NOWHERE  # a NaN equals nothing: never an index
 
 
 @step
-def choose_priced_bucket(state: State, plan: Plan, scores: Scores, k: int) -> int:
-    """`choose_bucket` where prices change with every decision: each bucket is a row, priced as a node would be."""
-    c, bit = state.columns.of[k].column, state.columns.of[k].bit
-    count = scores.asked[c].buckets
-    offers, mask, total = scores.offers[c], scores.bucket_mask[:count], scores.bucket_total[:count]
-    if len(plan.parts) == 1 and plan.parts[0].normalise == NONE:
-        if not weigh(state, plan, k, 0, scores.one):
-            return NOWHERE
-        price_offers(scores.one, scores.key[c], offers, bit, scores.priced, total)
-    else:
-        rows = 0
-        for b in range(count):
-            mask[b] = 0 if offers[b] & bit != 0 else -1
-            rows += mask[b] >= 0
-        if one_real_score(plan):
-            price_rows(state, plan, scores.one, k, 0, scores.key[c], mask, total)
-        else:
-            combine_rows(state, plan, scores.one, k, scores.key[c], mask, rows, 0.0, scores.bucket_raw[:count], total)
-        if state.fault[KIND] != NO_FAULT:
-            return NOWHERE
-        close_rows(mask, total)
-    return first_of_best(scores, c, total)
-
-
-@inner
-def first_of_best(scores: Any, c: int, total: Any) -> int:
-    """The first node of the buckets with the largest total, NOWHERE if all are -inf.
+def choose_bucket(scores: Scores, column: int, rows: int) -> int:
+    """The first node of the buckets with the largest total, rows being those of `rank_buckets`.
 
     The best of each chunk first: the search for the buckets that have it is then short.
     """
-    chunks = (len(total) + CHUNK - 1) // CHUNK
+    total = scores.bucket_total[:rows]
+    chunks = (rows + CHUNK - 1) // CHUNK
     chunk_best = scores.chunk_best[:chunks]
     for i in range(chunks):
-        chunk_best[i] = largest(total[i * CHUNK : min((i + 1) * CHUNK, len(total))])
+        chunk_best[i] = largest(total[i * CHUNK : min((i + 1) * CHUNK, rows)])
     best = largest(chunk_best)
     if best == -np.inf:
         return NOWHERE
     chosen = scores.bucket.shape[1]
     for i in range(chunks):
         if chunk_best[i] == best:
-            for b in range(i * CHUNK, min((i + 1) * CHUNK, len(total))):
+            for b in range(i * CHUNK, min((i + 1) * CHUNK, rows)):
                 if total[b] == best:
-                    chosen = first_node(scores, c, b, chosen)
+                    chosen = first_node(scores, column, b, chosen)
     return chosen if chosen < scores.bucket.shape[1] else NOWHERE
+
+
+@inner
+def larger(one: float, other: float) -> float:
+    return one if one > other else other
+
+
+@step
+def largest(total: Any) -> float:
+    """The largest of `total`, -inf if there is none.
+
+    Eight running maxima instead of one, each in its own lane of the processor: 0.4 us for 1,213 rows instead of 0.9.
+    """
+    a = b = c = d = e = f = g = h = -np.inf
+    whole = len(total) // 8 * 8
+    for n in range(0, whole, 8):
+        a, b = larger(total[n], a), larger(total[n + 1], b)
+        c, d = larger(total[n + 2], c), larger(total[n + 3], d)
+        e, f = larger(total[n + 4], e), larger(total[n + 5], f)
+        g, h = larger(total[n + 6], g), larger(total[n + 7], h)
+    for n in range(whole, len(total)):
+        a = larger(total[n], a)
+    return larger(larger(larger(a, b), larger(c, d)), larger(larger(e, f), larger(g, h)))

@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wattpack.engine.core.choose import component_scores
-from wattpack.engine.core.decide import NOWHERE, decide_among, pick
+from wattpack.engine.core.combine import combine_nodes, component_scores, normalise
+from wattpack.engine.core.decide import decide_among
 from wattpack.engine.core.engine import Engine
-from wattpack.engine.core.faults import KIND, NO_FAULT
+from wattpack.engine.core.faults import KIND, NO_FAULT, NOWHERE
+from wattpack.engine.core.pick import pick
 from wattpack.engine.core.plan import Plan
-from wattpack.engine.core.pricing import FIRST_TERM_100, normalise, treat_first_term
+from wattpack.engine.core.pricing import FIRST_TERM_100, treat_first_term
 from wattpack.engine.core.scores import Scores
 from wattpack.engine.core.state import State
 from wattpack.jit import kernel
@@ -34,11 +35,12 @@ def explain_decision(
     raw: Any,
     normal: Any,
     priced: Any,
+    total: Any,
 ) -> int:
-    """Decide for class `k` among the offered nodes (bool[nodes]). Returns the node, changes nothing.
+    """Decide for class `k` among the offered nodes (bool[nodes]). Returns the node; the state stays as it is.
 
     Filled: verdict, int64[nodes]; raw and normal, float64[components, nodes]; priced, float64[terms, nodes], what each
-    term adds to `raw`.
+    term adds to `raw`; total, float64[nodes].
     """
     chosen = decide_among(state, plan, scores, k, luck[0], offered)
     if state.fault[KIND] != NO_FAULT:
@@ -60,6 +62,9 @@ def explain_decision(
         normalise(part.normalise, scores.mask, scores.raw, scores.taking_part[0], luck[0])
         for n in range(len(state.nodes)):
             normal[c, n] = scores.raw[n]
+    combine_nodes(state, plan, scores, k, luck[0], scores.mask, scores.taking_part[0])
+    for n in range(len(state.nodes)):
+        total[n] = scores.total[n]
     return chosen
 
 
@@ -102,16 +107,13 @@ def explain(engine: Engine, k: int, luck: NDArray[np.float64], offered: NDArray[
     raw, normal = np.full((components, nodes), np.nan), np.full((components, nodes), np.nan)
     verdict = np.zeros(nodes, dtype=np.int64)
     priced = np.full((int(engine.plan.parts.terms_end[-1]), nodes), np.nan)
-    chosen = int(
-        explain_decision(engine.state, engine.plan, engine.scores, k, luck, offered, verdict, raw, normal, priced)
-    )
+    total = np.full(nodes, np.nan)
+    tables = (verdict, raw, normal, priced, total)
+    chosen = int(explain_decision(engine.state, engine.plan, engine.scores, k, luck, offered, *tables))
     engine.stop_if_faulty()
     gpus = int(explain_pick(engine.state, engine.plan, engine.scores, k, chosen, luck)) if chosen != NOWHERE else 0
-    for values in (raw, normal, priced):
-        values[:, (verdict > 0) | ~offered] = np.nan
+    for values in (raw, normal, priced, total):
+        values[..., (verdict > 0) | ~offered] = np.nan
     weights = np.array([[component.weight] for component in engine.mix.components])
-    weighted = normal * weights
-    total = weighted.sum(axis=0)
-    return Explanation(
-        engine.datacenter, engine.mix, verdict, offered, raw, normal, weighted, total, chosen, gpus, priced
-    )
+    scores = (raw, normal, normal * weights, total)
+    return Explanation(engine.datacenter, engine.mix, verdict, offered, *scores, chosen, gpus, priced)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from math import inf
 from typing import Any
 
-from wattpack.engine.core.decide import free_gpus
+from wattpack.engine.core.pick import free_gpus
 from wattpack.jit import inner, step
 from wattpack.model.fit import FITS, fits
 from wattpack.model.fragmentation import fragmentation_after, tally

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from wattpack.engine.core.decide import NOWHERE, decide, pick
+from wattpack.engine.core.decide import decide
+from wattpack.engine.core.faults import NOWHERE
+from wattpack.engine.core.pick import pick
 from wattpack.engine.core.plan import Plan
 from wattpack.engine.core.scores import Scores
 from wattpack.engine.core.state import FAILED, State, arrive, place

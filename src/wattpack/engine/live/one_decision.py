@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from wattpack.engine.core.choose import combine, component_scores
-from wattpack.engine.core.decide import NOWHERE, decide_among, pick
+from wattpack.engine.core.combine import combine_nodes, component_scores, normalise
+from wattpack.engine.core.decide import decide_among
 from wattpack.engine.core.engine import Engine
-from wattpack.engine.core.faults import KIND, NO_FAULT
+from wattpack.engine.core.faults import KIND, NO_FAULT, NOWHERE
+from wattpack.engine.core.pick import pick
 from wattpack.engine.core.plan import Plan
-from wattpack.engine.core.pricing import normalise
 from wattpack.engine.core.scores import Scores
 from wattpack.engine.core.state import State, arrive, place, release
 from wattpack.jit import inner, kernel, step
@@ -68,7 +68,7 @@ def consider(state: State, plan: Plan, scores: Scores, k: int, luck: Any, number
     choice.best[0], choice.total[0], choice.score[chosen] = chosen, 0.0, TOP_SCORE
     if fitting == 1:  # taken unscored
         return chosen
-    combine(state, plan, scores, k, scores.mask, fitting, luck[0])
+    combine_nodes(state, plan, scores, k, luck[0], scores.mask, fitting)
     if state.fault[KIND] != NO_FAULT:
         return NOWHERE
     rank(scores.mask, scores.total, chosen, choice)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from wattpack.engine.core.decide import NOWHERE
 from wattpack.engine.core.engine import Engine
+from wattpack.engine.core.faults import NOWHERE
 from wattpack.engine.core.state import COLUMNS, FAILED, REQUESTED
 from wattpack.engine.core.take import place_many
 from wattpack.engine.runs.arrivals import draw_luck, run_arrivals

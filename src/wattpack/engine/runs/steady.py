@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from wattpack.engine.core.decide import NOWHERE
+from wattpack.engine.core.faults import NOWHERE
 from wattpack.engine.core.state import ALLOCATED, COLUMNS, CPU_POWER, FRAGMENTATION, GPU_POWER, MICRO
 from wattpack.engine.runs.moves import Rounds
 from wattpack.engine.runs.timed_run import TimedRun

@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wattpack.engine.core.decide import NOWHERE
 from wattpack.engine.core.engine import Engine
-from wattpack.engine.core.faults import faulty
+from wattpack.engine.core.faults import NOWHERE, faulty
 from wattpack.engine.core.plan import Plan
 from wattpack.engine.core.scores import Scores
 from wattpack.engine.core.state import COLUMNS, State, release

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from wattpack.engine.core.decide import NOWHERE
+from wattpack.engine.core.faults import NOWHERE
 from wattpack.engine.core.state import COLUMNS
 from wattpack.engine.runs.events import ARRIVAL, Events, new_events
 from wattpack.model.tasks import Workload

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from wattpack.engine.core.decide import NOWHERE
+from wattpack.engine.core.faults import NOWHERE
 from wattpack.engine.core.state import State
 from wattpack.engine.windows.sets import Found, Kinds, Sets, kinds_of
 from wattpack.model.power import GPU_MILLI

@@ -25,11 +25,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from wattpack.engine.core.choose import combine
-from wattpack.engine.core.decide import NOWHERE, decide_among
+from wattpack.engine.core.combine import combine_nodes
+from wattpack.engine.core.decide import decide_among
 from wattpack.engine.core.engine import Engine
 from wattpack.engine.core.failures import failure_reason
-from wattpack.engine.core.faults import KIND, NO_FAULT, faulty
+from wattpack.engine.core.faults import KIND, NO_FAULT, NOWHERE, faulty
 from wattpack.engine.core.node_cost import has_room
 from wattpack.engine.core.plan import Plan
 from wattpack.engine.core.scores import Scores
@@ -66,7 +66,7 @@ def window_scores(state: State, plan: Plan, scores: Scores, sequence: Any, luck:
         decide_among(state, plan, scores, k, luck[i, 0], every)
         if state.fault[KIND] != NO_FAULT:
             return
-        combine(state, plan, scores, k, scores.mask, scores.taking_part[0], luck[i, 0])
+        combine_nodes(state, plan, scores, k, luck[i, 0], scores.mask, scores.taking_part[0])
         for n in range(len(every)):
             out[i, n] = scores.total[n] if scores.mask[n] >= 0 else -np.inf
 

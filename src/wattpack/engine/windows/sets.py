@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from wattpack.engine.core.decide import NOWHERE
+from wattpack.engine.core.faults import NOWHERE
 from wattpack.engine.core.node_cost import best_gpus, has_room, node_cost_w
 from wattpack.engine.core.state import State, occupy, settle
 from wattpack.jit import kernel

@@ -8,8 +8,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from wattpack.engine.core.decide import NOWHERE
 from wattpack.engine.core.engine import Engine
+from wattpack.engine.core.faults import NOWHERE
 from wattpack.engine.runs.events import DEPARTURE, WINDOW_CLOSES, new_events, push
 from wattpack.engine.runs.moves import Rounds
 from wattpack.engine.runs.steady import Steady, steady_of

@@ -52,7 +52,6 @@ def write_index(gpus: Sequence[int], task: TaskClass) -> dict[str, str]:
 
 ALIBABA = Dialect(
     name="alibaba",
-    about="alibabacloud.com/gpu-milli, gpu-count and gpu-card-model annotations",
     resources=frozenset({MILLI, COUNT}),
     annotations=frozenset({MILLI, COUNT, MODEL}),
     request=request,

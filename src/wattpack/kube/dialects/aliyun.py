@@ -49,7 +49,6 @@ def write_index(gpus: Sequence[int], task: TaskClass) -> dict[str, str]:
 
 ALIYUN = Dialect(
     name="aliyun",
-    about="aliyun.com/gpu-mem, GiB of one GPU",
     resources=frozenset({MEMORY, COUNT}),
     request=request,
     node_gpus=partial(counted_gpus, resource=COUNT),

@@ -56,7 +56,6 @@ class Dialect:
     """One way of asking for GPUs. The defaults are those of a node with whole GPUs and of our own annotation."""
 
     name: str
-    about: str
     request: Callable[[Asked], GpuRequest]
     resources: frozenset[str] = frozenset()  # names of resources by which a pod asks in this dialect only
     annotations: frozenset[str] = frozenset()  # likewise annotations

@@ -28,7 +28,6 @@ def node_gpus(node: Node) -> int:
 
 HAMI = Dialect(
     name="hami",
-    about="vGPUs: nvidia.com/gpu with gpumem, gpumem-percentage, gpucores",
     resources=frozenset(NAMES) - {WHOLE},
     annotations=MODEL_ANNOTATIONS,
     request=request,

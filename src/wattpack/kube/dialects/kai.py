@@ -37,7 +37,6 @@ def request(asked: Asked) -> GpuRequest:
 
 KAI = Dialect(
     name="kai",
-    about="gpu-fraction or gpu-memory annotations",
     annotations=frozenset({FRACTION, MEMORY, DEVICES}),
     request=request,
 )

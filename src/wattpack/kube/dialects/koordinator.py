@@ -85,7 +85,6 @@ def write_index(gpus: Sequence[int], task: TaskClass) -> dict[str, str]:
 
 KOORDINATOR = Dialect(
     name="koordinator",
-    about="koordinator.sh/gpu-core and gpu-memory-ratio, percents of GPUs",
     resources=frozenset({GPU, CORE, RATIO, MEMORY, SHARED}),
     request=request,
     node_gpus=node_gpus,

@@ -55,7 +55,6 @@ def node_gpus(node: Node) -> int:
 
 MIG = Dialect(
     name="mig",
-    about="MIG devices, nvidia.com/mig-<n>g.<m>gb",
     request=request,
     node_gpus=node_gpus,
     owns_prefix=PREFIX,

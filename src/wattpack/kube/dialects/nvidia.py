@@ -5,4 +5,4 @@ from __future__ import annotations
 from wattpack.kube.dialects.dialect import Dialect
 from wattpack.kube.dialects.shares import whole_gpus
 
-NVIDIA = Dialect(name="nvidia", about="whole GPUs through nvidia.com/gpu", request=whole_gpus)
+NVIDIA = Dialect(name="nvidia", request=whole_gpus)

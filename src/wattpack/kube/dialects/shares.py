@@ -29,7 +29,7 @@ def share_of_one(milli: int, num_gpu: int, words: str, models: tuple[str, ...] =
     if num_gpu == 0 or milli == 0:
         raise Unreadable(f"{words}: expected more than 0")
     if milli > GPU_MILLI:
-        raise Unreadable(f"{words}: more than the whole of a GPU, expected at most one GPU each")
+        raise Unreadable(f"{words}: more than one GPU, expected at most the whole of each GPU")
     if num_gpu > 1 and milli < GPU_MILLI:
         raise Unreadable(f"{words}: shares of {num_gpu} GPUs at once, expected a share of one GPU or whole GPUs")
     return GpuRequest(num_gpu, milli, models)

@@ -45,7 +45,6 @@ def write_index(gpus: Sequence[int], task: TaskClass) -> dict[str, str]:
 
 VOLCANO = Dialect(
     name="volcano",
-    about="volcano.sh/vgpu-number with vgpu-memory, vgpu-memory-percentage, vgpu-cores",
     resources=frozenset(NAMES),
     annotations=MODEL_ANNOTATIONS,
     request=request,

@@ -1,6 +1,6 @@
 """The configuration LP: the most GPU that any placement can serve, and the least power at that service.
 
-Nodes of one type are taken together and tasks may be split over them; patterns say how sharing tasks fill one GPU.
+The nodes of a type are merged and tasks may be split over them; patterns describe how sharing tasks fill one GPU.
 Every placement is a solution of the LP, so no placement serves more, and none that serves as much draws less.
 """
 
@@ -23,22 +23,22 @@ from wattpack.optimise.bound.rows import allowed_pairs, capacity_rows
 Floats = NDArray[np.float64]
 Least = tuple[tuple[Floats, float], ...]  # (worth of a task by class, how much of it must be served)
 
-SLACK = 1e-9  # relative: a service found by one solve is asked of the next less this, against its rounding
-CLOSE_ENOUGH = 1e-5  # relative: pricing stops here, and what may be missing is added, so that the bound stays one
+SLACK = 1e-9  # relative: the next solve requires this much less than the last one served, because of rounding
+CLOSE_ENOUGH = 1e-5  # relative: pricing stops here; the possible remaining gain is added, so the bound stays valid
 MAX_ROUNDS = 300
 INFEASIBLE = 2  # status of scipy's linprog
-# More sizes of sharing tasks than this, and they are rounded down to multiples of 10, 20, 25, 50 milli: the bound stays
-# one (smaller tasks serve the same request in less room), and its time does not explode (97 sizes: 17 s a load).
+# With more sizes of sharing tasks than this, sizes are rounded down to multiples of 10, 20, 25 or 50 milli: the bound
+# stays valid (smaller tasks serve the same request in less room), and its time stays low (97 sizes: 17 s per load).
 MOST_SIZES = 50
 UNITS_MILLI = (10, 20, 25, 50)
 
 
 class InfeasibleError(RunError):
-    """More is to be served than can be."""
+    """No placement can serve the required amount."""
 
 
 def rounded_sizes(gpu_milli: NDArray[Any]) -> NDArray[Any]:
-    """The sizes rounded down, never to 0, so that at most about `MOST_SIZES` differ."""
+    """The sizes rounded down, never to 0, to at most about `MOST_SIZES` distinct ones."""
     rounded = gpu_milli
     for unit in UNITS_MILLI:
         if len(np.unique(rounded)) <= MOST_SIZES:
@@ -50,9 +50,9 @@ def rounded_sizes(gpu_milli: NDArray[Any]) -> NDArray[Any]:
 
 @dataclass(frozen=True)
 class Plane:
-    """Bounds every demand and every service, not only the one it was solved for, where it touches the bound.
+    """A linear bound for every demand and service; it is tight at the one it was solved for.
 
-    Demand and service are right-hand sides of the LP, so its prices hold for all of them (weak duality).
+    Demand and service are right-hand sides of the LP, so its prices give a bound for all of them (weak duality).
     """
 
     fixed: float
@@ -63,18 +63,18 @@ class Plane:
 
 @dataclass(frozen=True)
 class Bound:
-    """What no placement of a demand can do better than. Power is that of the whole datacenter, idle power included."""
+    """What no placement of a demand can beat. Power is that of the whole datacenter, including idle power."""
 
     gpu_requested: float  # GPUs
     gpu_served: float  # GPUs, at most
     cpu_only_requested: float  # vCPU of the tasks without GPU
     cpu_only_served: float  # vCPU: the most once the most GPU is served
     power_w: float  # at least, where that much is served
-    cpu_w: float  # of the solution found, as `gpu_w` and `placed`
+    cpu_w: float  # of the solution found, like `gpu_w` and `placed`
     gpu_w: float
     placed: Floats  # tasks by [class, node type]
     least_w: Plane  # no placement draws less
-    most_gpus: Plane | None = None  # no placement serves more; only where the most was asked for
+    most_gpus: Plane | None = None  # no placement serves more; only from `solve`
 
     @property
     def grar(self) -> float:
@@ -83,14 +83,14 @@ class Bound:
 
 @dataclass(frozen=True)
 class _Solution:
-    value: float  # of the LP over the patterns known
+    value: float  # of the LP over the known patterns
     limit: float  # no solution over all patterns is below this
     x: Floats
-    price: Floats  # of the rows' limits: those that do not change, the counts, the service; 0 or below
+    price: Floats  # 0 or below, of the rows' limits in this order: fixed ones, counts, service
 
 
 class ConfigurationLp:
-    """The LP of one datacenter, classes of tasks and power profile; `solve` it for any counts. Patterns are kept."""
+    """The LP of one datacenter, task classes and power profile; `solve` takes any counts. Patterns found are kept."""
 
     def __init__(self, datacenter: Datacenter, classes: Sequence[TaskClass], profile: PowerProfile = PAPER) -> None:
         self.classes = tuple(classes)
@@ -120,11 +120,11 @@ class ConfigurationLp:
         self._cost_w = np.append(whole[k] * self._fill_w[t, GPU_MILLI], np.ones(len(self.nodes)))
 
     def solve(self, counts: NDArray[Any]) -> Bound:
-        """The bound for `counts` tasks of each class; fractions are meant as expected counts.
+        """The bound for `counts` tasks of each class; fractions are expected counts.
 
-        Most GPU first, then most vCPU of tasks without GPU, then least power: where not everything fits, power could
-        otherwise be saved by refusing tasks. Power is taken at the service found, which the limit given may exceed by
-        `CLOSE_ENOUGH`.
+        Most GPU first, then most vCPU of tasks without GPU, then least power: otherwise, where not everything fits,
+        refusing tasks would save power. Power is that at the service found; the limit returned may exceed that service
+        by `CLOSE_ENOUGH`.
         """
         asked = counts.astype(np.float64)
         requested, cpu_only = float(self._request @ asked), float(self.cpu_only_vcpu @ asked)
@@ -139,7 +139,7 @@ class ConfigurationLp:
             return replace(found, gpu_served=most_gpu, cpu_only_served=vcpu_served, most_gpus=plane)
 
     def least_power(self, counts: NDArray[Any], gpu_served: float, cpu_only_served: float) -> Bound:
-        """The least power of any placement that serves at least so many GPUs and vCPU of tasks without GPU."""
+        """The least power of any placement that serves at least these GPUs and this vCPU of tasks without GPU."""
         asked = counts.astype(np.float64)
         least = ((self._request, gpu_served), (self.cpu_only_vcpu, cpu_only_served))
         found = self._minimise(asked, self._cost_w, self._fill_w, least)
@@ -160,34 +160,34 @@ class ConfigurationLp:
         )
 
     def _least_plane(self, found: _Solution) -> Plane:
-        """value = prices x limits; what patterns not yet known could gain depends neither on demand nor on service."""
+        """value = prices x limits; the possible gain of unknown patterns depends neither on demand nor on service."""
         fixed, per_task, served = np.split(found.price, [len(self._limits), len(self._limits) + len(self.classes)])
         fixed_w = self.idle_w + float(fixed @ self._limits) - (found.value - found.limit)
         per_gpu, per_vcpu = (-served * (1 - SLACK)).tolist()
         return Plane(fixed_w, per_task, per_gpu, per_vcpu)
 
     def _most_plane(self, found: _Solution) -> Plane:
-        """The same from above: `found` is that of `_most`, whose value and limit have their sign turned."""
+        """The same from above: `found` comes from `_most`, whose value and limit have the opposite sign."""
         fixed, per_task = np.split(found.price, [len(self._limits)])
         return Plane(-float(fixed @ self._limits) + (found.limit - found.value), -per_task)
 
     def _most(self, counts: Floats, worth: Floats, least: Least = ()) -> _Solution:
-        """The most of `worth` (of a task, by class) that can be served; `limit` is not below it."""
+        """The most `worth` (per task, by class) that can be served; `limit` is an upper bound of it."""
         cost = np.append(-worth[self._pairs[0]], np.zeros(len(self.nodes)))
         found = self._minimise(counts, cost, np.zeros_like(self._fill_w), least)
         return replace(found, value=-found.value, limit=-found.limit)
 
     def _minimise(self, counts: Floats, cost: Floats, fill_cost: Floats, least: Least) -> _Solution:
-        """Solve, price all patterns, add the best of each type, until none would gain more than `CLOSE_ENOUGH`.
+        """Solve, price all patterns and add the best of each type, until all would gain at most `CLOSE_ENOUGH`.
 
-        cost: of x and e; fill_cost: [types, 1001], of one GPU by its fill.
+        cost: of the columns x and e; fill_cost: [types, 1001], of one GPU by its fill.
         """
         for _ in range(MAX_ROUNDS):
             x, value, price = self._solve_known(counts, cost, fill_cost, least)
             gpu_price, size_price = self._pattern_prices(price)
             fills = self._pricing.fills_milli
             gain, found = self._pricing.best(size_price, fill_cost[:, fills] + gpu_price[:, None])
-            # Each GPU holds one pattern: that is all that patterns not yet known can gain.
+            # Each GPU holds one pattern, so unknown patterns cannot gain more than this.
             missing = float(self._gpus @ np.maximum(gain, 0.0))
             patterns = np.unique(np.concatenate([self._patterns, found[(gain > 0) & (self._gpus > 0)]]), axis=0)
             if missing <= CLOSE_ENOUGH * max(1.0, abs(value)) or len(patterns) == len(self._patterns):
@@ -196,15 +196,15 @@ class ConfigurationLp:
         raise RunError(f"the bound did not settle in {MAX_ROUNDS} rounds: please report the datacenter and the trace")
 
     def _pattern_prices(self, price: Floats) -> tuple[Floats, Floats]:
-        """What a GPU costs, [types], and what room for a task is worth, [types, sizes]."""
+        """Price of a GPU [types], and of room for one task [types, sizes]."""
         types, sizes = len(self.nodes), len(self.sizes_milli)
         return -price[:types], -price[types : types * (1 + sizes)].reshape(types, sizes)
 
     def _solve_known(
         self, counts: Floats, cost: Floats, fill_cost: Floats, least: Least
     ) -> tuple[Floats, float, Floats]:
-        """The LP over the patterns known: solution, value, and the price of each row's limit (0 or below)."""
-        from scipy import sparse  # 0.3 s: only where a bound is asked for
+        """The LP over the known patterns: solution, value, and the price of each row's limit (0 or below)."""
+        from scipy import sparse  # 0.3 s to import, so only where it is needed
         from scipy.optimize import linprog
 
         types, sizes = len(self.nodes), len(self.sizes_milli)

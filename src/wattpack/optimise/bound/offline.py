@@ -1,7 +1,7 @@
-"""A search that knows all arrivals: how near a real placement comes to the bound. No policy, a check of the bound.
+"""A search that knows all arrivals: how close a real placement comes to the bound. A check of the bound, not a policy.
 
-It starts from the best of several placements (online policies, the plan of the configuration LP) and anneals: tasks are
-moved and swapped for as long as it is given. What it returns has been placed by the engine on an empty datacenter.
+It starts from the best of several placements (online policies, the plan of the configuration LP) and anneals: it moves
+and swaps tasks for a given time. The engine checks the result by placing it on an empty datacenter.
 """
 
 from __future__ import annotations
@@ -16,35 +16,37 @@ from numpy.typing import NDArray
 
 from wattpack.datasets.inflation import seeded
 from wattpack.engine.core.engine import Engine
+from wattpack.engine.core.faults import NOWHERE
+from wattpack.engine.core.node_cost import has_room
 from wattpack.engine.core.plan import Plan
 from wattpack.engine.core.state import ALLOCATED, CPU_POWER, GPU_POWER, State, place
 from wattpack.engine.runs.arrivals import simulate
 from wattpack.errors import RunError
 from wattpack.jit import kernel
-from wattpack.model.fit import FITS, fits
-from wattpack.model.nodes import MAX_GPUS, Datacenter
-from wattpack.model.power import GPU_MILLI, PAPER, PowerProfile, draw_table_mw, total_power
+from wattpack.model.nodes import Datacenter
+from wattpack.model.power import GPU_MILLI, PAPER, PowerProfile, draw_table_mw, total_power, unsettled_power_mw
+from wattpack.model.records import Integers, NodeRecord, Records, SmallIntegers
 from wattpack.model.target import Target
 from wattpack.model.tasks import Workload, task_records
 from wattpack.optimise.bound.lp import Bound
-from wattpack.optimise.bound.moves import DRAWS, NOWHERE, anneal, fill, follow_plan, power_mw
+from wattpack.optimise.bound.moves import DRAWS, Assignment, Energy, anneal, fill, follow_plan
 from wattpack.policies.expression import parse
 
 STARTS = ("fgd", "pwr:0.1+fgd:0.9", "ocs")
-BLOCK = 100_000  # moves between two looks at the clock: 0.1 s
-# From the first to the second while the time runs. Tried on the default trace at 0.8 and 0.95 (seed 7): hotter (30 W)
-# or ending near the plain steps (0.05) leaves twice the gap in the same time.
+BLOCK = 100_000  # moves between two checks of the clock: 0.1 s
+# Both go from the first to the second value over the search. Measured on the default trace at 0.8 and 0.95 (seed 7):
+# a hotter start (30 W) or an end near the plain steps (0.05) leaves twice the gap in the same time.
 HEAT_W = (15.0, 0.2)
 SMOOTH = (0.8, 0.4)
-GPU_WORTH_W, VCPU_WORTH_W = 5000.0, 30.0  # of serving them: more than any placement of a task costs
+GPU_WORTH_W, VCPU_WORTH_W = 5000.0, 30.0  # for serving them: more than any placement of a task costs
 
 
 @dataclass(frozen=True)
 class Placement:
-    """Where each task of a workload lies, and what that serves and draws."""
+    """Where each task of a workload is, what that serves and what it draws."""
 
     how: str
-    node: NDArray[np.int32]  # NOWHERE where it is not served
+    node: NDArray[np.int32]  # NOWHERE for a task that is not served
     gpus: NDArray[np.int32]  # bit g: GPU g
     gpu_served: float  # GPUs
     cpu_only_served: float  # vCPU of the tasks without GPU
@@ -52,7 +54,7 @@ class Placement:
 
 
 def rank(placement: Placement) -> tuple[float, float, float]:
-    """More is better: most GPU, then most vCPU of tasks without GPU, then least power."""
+    """Sort key, higher is better: most GPU, then most vCPU of tasks without GPU, then least power."""
     return (placement.gpu_served, placement.cpu_only_served, -placement.power_w)
 
 
@@ -68,7 +70,7 @@ class Search:
         self._worth_w = self._request * GPU_WORTH_W + self._cpu_only * VCPU_WORTH_W
 
     def by_policy(self, expression: str, target: Target, seed: int = 0) -> Placement:
-        """What an online policy makes of the tasks in their order of arrival."""
+        """The placement of an online policy, with the tasks in their order of arrival."""
         run = simulate(self.datacenter, self.workload, parse(expression), target, seeded(seed).policy, self.profile)
         return self._measured(expression, run.node, run.gpus)
 
@@ -79,31 +81,32 @@ class Search:
         order = np.lexsort((-tasks.cpu_milli, -tasks.gpu_milli, -tasks.num_gpu))
         node, gpus = np.full(len(sequence), NOWHERE, np.int32), np.zeros(len(sequence), np.int32)
         nodes = self.datacenter.records(self.profile)
-        follow_plan(nodes, self._tasks, order, sequence, quota, self._fill_w(0.5), node, gpus)
+        placed = Assignment(nodes, self._tasks, sequence, node, gpus)
+        follow_plan(placed, self._energy(0.5, HEAT_W[0]), order, quota)
         return self._measured("plan of the bound", node, gpus)
 
     def improve(self, start: Placement, seconds: float, seed: int = 0) -> Placement:
-        """Anneal for so long; the best placement seen, `start` included."""
+        """Anneal for `seconds`; the best placement seen, including `start`."""
         best, node, gpus = start, start.node.copy(), start.gpus.copy()
         if len(node) == 0:
             return best
         nodes = self._nodes_with(node, gpus)
+        placed = Assignment(nodes, self._tasks, self.workload.sequence, node, gpus)
         rng, begin = np.random.default_rng(seed), time.perf_counter()
         while (way := (time.perf_counter() - begin) / max(seconds, 1e-9)) < 1:
             heat_w = HEAT_W[0] * (HEAT_W[1] / HEAT_W[0]) ** way
             smooth = SMOOTH[0] + (SMOOTH[1] - SMOOTH[0]) * way
             draws = rng.random((BLOCK, DRAWS))
-            moved = (nodes, self._tasks, self.workload.sequence, self._worth_w, self._fill_w(smooth), smooth, heat_w)
-            anneal(*moved, draws, node, gpus)
+            anneal(placed, self._energy(smooth, heat_w), draws)
             if self._rank(nodes, node) > rank(best):
                 best = self._measured("search", node.copy(), gpus.copy())
         return best
 
     def best(self, plan: Bound, target: Target, seconds: float, starts: Sequence[str] = STARTS) -> list[Placement]:
-        """The placements searched from, and last the best one found, checked by the engine.
+        """The starting placements, then the best one found, checked by the engine.
 
-        Half of the time goes to the best policy's placement, half to that of the LP's plan: near saturation policies
-        break up the nodes that tasks of 8 GPUs need, and single moves do not bring them back.
+        Half of the time goes to the best policy's placement, half to that of the LP's plan: near saturation, policies
+        break up the nodes that tasks of 8 GPUs need, and single moves do not restore them.
         """
         policies = [self.by_policy(expression, target) for expression in starts]
         found = [*policies, self.by_plan(plan)]
@@ -113,8 +116,7 @@ class Search:
         return [*found, best]
 
     def check(self, placement: Placement) -> None:
-        """Place everything on an empty state of the engine; a placement that does not fit, or measures otherwise, is a
-        fault of the search."""
+        """Place everything on an empty state of the engine; `RunError` if it does not fit or its numbers differ."""
         engine = Engine(self.datacenter, self.workload.classes, parse("fgd"), Target.of(self.workload), self.profile)
         fault = place_all(engine.state, engine.plan, self.workload.sequence, placement.node, placement.gpus)
         totals = engine.state.totals
@@ -123,14 +125,17 @@ class Search:
             raise RunError(f"the offline search gave a placement that does not hold (task {fault}): please report it")
 
     def _fill_w(self, smooth: float) -> NDArray[np.float64]:
-        """Watts of a GPU by its fill, smoothed: a concave curve, so that full and empty beats half and half."""
+        """Smoothed watts of a GPU by its fill: concave, so that one full and one empty GPU beat two half full."""
         share = np.sqrt(np.arange(GPU_MILLI + 1) / GPU_MILLI)
         idle, most = self._draw_mw[:, :1], self._draw_mw[:, -1:]
         return ((1 - smooth) * self._draw_mw + smooth * (idle + (most - idle) * share)) / 1000
 
+    def _energy(self, smooth: float, heat_w: float) -> Energy:
+        return Energy(self._fill_w(smooth), self._worth_w, smooth, heat_w)
+
     def _nodes_with(self, node: NDArray[np.int32], gpus: NDArray[np.int32]) -> Any:
         nodes = self.datacenter.records(self.profile)
-        fill(nodes, self._tasks, self.workload.sequence, node, gpus)
+        fill(Assignment(nodes, self._tasks, self.workload.sequence, node, gpus))
         return nodes
 
     def _rank(self, nodes: Any, node: NDArray[np.int32]) -> tuple[float, float, float]:
@@ -144,19 +149,21 @@ class Search:
 
 
 @kernel
-def place_all(state: State, plan: Plan, sequence: Any, node: Any, gpus: Any) -> int:
-    """Place the tasks that have a node, as the engine does; the first task that does not fit there, or -1."""
+def power_mw(nodes: Records[NodeRecord], gpu_draw_mw: Integers) -> int:
+    """The power of all nodes."""
+    total = 0
+    for n in range(len(nodes)):
+        total += unsettled_power_mw(nodes[n], gpu_draw_mw)
+    return total
+
+
+@kernel
+def place_all(state: State, plan: Plan, sequence: SmallIntegers, node: SmallIntegers, gpus: SmallIntegers) -> int:
+    """Place the tasks that have a node, as the engine does; returns the first task that does not fit there, or -1."""
     for i in range(len(sequence)):
         if node[i] < 0:
             continue
-        task, there = state.tasks[sequence[i]], state.nodes[node[i]]
-        wanted = task.num_gpu
-        for g in range(MAX_GPUS):
-            if (gpus[i] >> g) & 1:
-                wanted -= 1
-                if g >= there.gpus or there.gpu_left[g] < task.gpu_milli:
-                    return i
-        if wanted != 0 or fits(there, task) != FITS:
+        if not has_room(state.nodes[node[i]], state.tasks[sequence[i]], gpus[i]):
             return i
         place(state, plan, sequence[i], node[i], gpus[i])
     return -1

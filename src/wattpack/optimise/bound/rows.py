@@ -1,4 +1,4 @@
-"""What every placement obeys, as rows of the configuration LP: GPUs, vCPU, memory, task limit, watts of sockets."""
+"""Constraints of every placement as rows of the configuration LP: GPUs, vCPU, memory, task limit, socket watts."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from numpy.typing import NDArray
 from wattpack.errors import UserError
 from wattpack.model.fit import FITS, MAX_TASKS, fits
 from wattpack.model.power import VCPU_MILLI_PER_CORE
-from wattpack.model.records import NodeRecord
+from wattpack.model.records import NodeRecord, Records, TaskRecord
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
-MAX_SOCKETS = 10_000  # of a node: a line of the hull for each is looked at; the largest machines have 32
+MAX_SOCKETS = 10_000  # of a node: each is a candidate line of the hull; the largest machines have 32
 Pairs = tuple[Integers, Integers]
 
 
-def allowed_pairs(tasks: Any, nodes: Any) -> Pairs:
+def allowed_pairs(tasks: Records[TaskRecord], nodes: Records[NodeRecord]) -> Pairs:
     """(class, type) wherever a task of the class fits an empty node of the type: models, GPUs, vCPU, memory."""
     pairs = [(k, t) for k in range(len(tasks)) for t in range(len(nodes)) if fits(nodes[t], tasks[k]) == FITS]
     found = np.array(pairs, dtype=np.int64).reshape(-1, 2)
@@ -27,10 +27,10 @@ def allowed_pairs(tasks: Any, nodes: Any) -> Pairs:
 
 
 def capacity_rows(tasks: Any, nodes: Any, count: Integers, pairs: Pairs, sizes_milli: Integers) -> tuple[Any, Floats]:
-    """Rows A and limits b of A [x, e] <= b that hold whatever the demand.
+    """Rows A and limits b of A [x, e] <= b that hold for any demand.
 
-    First a row a type for its GPUs, then one a type and size for the room that patterns give; the columns of patterns
-    are added to these. Then vCPU, memory, tasks, and the lines under the watts of sockets.
+    First one row per type for its GPUs, then one per type and size for the room that patterns give; the columns of
+    patterns are added to these. Then vCPU, memory, tasks, and the lines under the watts of sockets.
     """
     from scipy import sparse
 
@@ -47,7 +47,7 @@ def capacity_rows(tasks: Any, nodes: Any, count: Integers, pairs: Pairs, sizes_m
     )
     rows = [row_a_type(np.where(tasks.kind > 0, tasks.num_gpu, 0)[k]), room]
     limits = [count * nodes.gpus, np.zeros(types * sizes)]
-    # In units of a node: rows of like size keep the solver exact.
+    # In units of a node: rows of similar magnitude keep the solver exact.
     rows.append(row_a_type(tasks.cpu_milli[k] / np.maximum(nodes.cpu_milli[t], 1)))
     rows.append(row_a_type(tasks.memory_mib[k] / np.maximum(nodes.memory_mib[t], 1)))
     rows.append(row_a_type(np.full(len(k), 1 / MAX_TASKS)))
@@ -66,8 +66,8 @@ def capacity_rows(tasks: Any, nodes: Any, count: Integers, pairs: Pairs, sizes_m
 def socket_lines(node: NodeRecord) -> list[tuple[float, float]]:
     """Lines (W per vCPU, W at 0 vCPU) under a node's socket watts above idle as a function of the vCPU in use.
 
-    Their maximum is the largest convex function below the steps. It is convex, so the mean of the steps over several
-    nodes is not below it at their mean use: it holds for all nodes of a type together.
+    Their maximum is the largest convex function below the steps. Because it is convex, the mean of the steps over
+    several nodes is at least its value at their mean use: it holds for all nodes of a type together.
     """
     if node.sockets > MAX_SOCKETS:
         raise UserError(
@@ -77,8 +77,8 @@ def socket_lines(node: NodeRecord) -> list[tuple[float, float]]:
     step_w = (node.socket_max_mw - node.socket_idle_mw) / 1000
     lowest: dict[float, float] = {}  # the most vCPU in use -> watts of the sockets active then
     for active in range(int(node.sockets) + 1):
-        # So many cores must be wholly free. Of an odd vCPU one core never is, even on an empty node: then no use is low
-        # enough, and that socket is always active.
+        # With `active` sockets powered, the other cores must be entirely free. With an odd vCPU one core never is, even
+        # on an empty node: then no use is low enough, and that socket is always active.
         free_cores = max(0, int(node.cores) - active * int(node.socket_cores))
         most_milli = int(node.cpu_milli) - free_cores * VCPU_MILLI_PER_CORE
         if most_milli >= 0:

@@ -1,1 +1,1 @@
-"""Defragmentation: which tasks that are placed already should move, in which order, and what that brings."""
+"""Defragmentation: which placed tasks should move, in which order, and what that gains."""

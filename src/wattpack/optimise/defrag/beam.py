@@ -1,13 +1,13 @@
-"""The best lists of single moves on a few nodes: level by level, equal states met once, the best states kept.
+"""Beam search for the best list of single moves on a few nodes: level by level, equal states visited once.
 
-While no state is dropped this finds the best list of each length, moves that cost before they gain included. On larger
-clusters only the best states of a level are kept, and those of a list that is known already.
+While no state is dropped, it finds the best list of each length, including moves that cost before others gain. On
+larger clusters only the best states of a level are kept.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,29 +26,30 @@ from wattpack.optimise.defrag.steps import (
     note_start,
 )
 
-LOOKED_AT = (400_000, 100_000)  # moves of a level that are looked at, up to level 4 and from there on: 0.2 s and 0.05 s
+LOOKED_AT = (400_000, 100_000)  # most moves tried per level, before level 4 and from there on: 0.2 s and 0.05 s
 WIDE_LEVELS = 4
 MOST_LOOKED_AT = 2_000_000  # in all
 MOST_FOUND = 1 << 19
 SLOTS = 1 << 22
-SLICE = 20_000  # moves that are looked at before Python sees a Ctrl-C: 10 ms
+SLICE = 20_000  # moves tried before Python sees a Ctrl-C: 10 ms
 PATIENCE = 8  # levels without a better list after which the search ends
 MOST_MOVES = 2_000  # tasks x nodes
 
 
 def is_small(board: Board) -> bool:
-    """Whether a level of the search can keep enough states."""
+    """Whether the cluster is small enough for a level of the search to keep enough states."""
     return int((board.node >= 0).sum()) * len(board.nodes) <= MOST_MOVES
 
 
 def new_steps(board: Board, which: NDArray[np.int64]) -> Steps:
     task = np.flatnonzero(np.isin(board.node, which)).astype(np.int64)
     start = np.stack([np.searchsorted(which, board.node[task]), board.gpus[task]]).astype(np.int32)
-    numbers = np.random.Generator(np.random.PCG64(1))  # keys of states; any others would do
+    numbers = np.random.Generator(np.random.PCG64(1))  # keys of states; any seed would do
 
     def keys(*shape: int) -> NDArray[np.int64]:
         return numbers.integers(1, KEY_MASK, size=shape, dtype=np.int64)
 
+    scratch: Any = np.zeros(len(which) + 2, dtype=NODE).view(np.recarray)
     found = Found(
         parent=np.zeros(MOST_FOUND, dtype=np.int32),
         task=np.zeros(MOST_FOUND, dtype=np.int32),
@@ -71,7 +72,7 @@ def new_steps(board: Board, which: NDArray[np.int64]) -> Steps:
         class_key=keys(len(board.tasks)),
         type_key=keys(int(board.nodes.type.max()) + 1),
         mixer=keys(CHUNKS, 1 << CHUNK_BITS),
-        nodes=np.zeros(len(which) + 2, dtype=NODE).view(np.recarray),
+        nodes=scratch,
         node_cost_nw=np.zeros(len(which), dtype=np.int64),
         node_key=np.zeros(len(which), dtype=np.int64),
         on_gpu=np.zeros(MAX_GPUS, dtype=np.int64),
@@ -79,7 +80,7 @@ def new_steps(board: Board, which: NDArray[np.int64]) -> Steps:
 
 
 class Level(NamedTuple):
-    """The moves that led to the states of a level, for the way back."""
+    """The moves that led to the states of a level, to trace a list back."""
 
     parent: NDArray[np.int32]
     task: NDArray[np.int32]
@@ -88,13 +89,13 @@ class Level(NamedTuple):
 
 
 def best_steps(board: Board, most: int, least_w: float, chain: int) -> list[Step]:
-    """At most `most` moves, all of this chain: the most gain, less `least_w` for each move."""
+    """At most `most` moves with the largest gain less `least_w` per move, all numbered `chain`."""
     which = np.arange(len(board.nodes))
     steps = new_steps(board, which)
     note_start(board, steps)
     levels: list[Level] = []
     best_nw, best = 0, (0, 0)  # gain less the price of the moves; level and state
-    looked_at = max(1, len(steps.task) * len(which))  # by one state, about
+    looked_at = max(1, len(steps.task) * len(which))  # moves tried from one state, about
     total = 0
     for depth in range(1, most + 1):
         steps.counts[:2] = 0

@@ -1,4 +1,4 @@
-"""Moves carried out and taken back on a copy of a datacenter, each step measured, and chains of moves tried on it."""
+"""Carries out, measures and undoes moves on a copy of a datacenter, and tries chains of moves there."""
 
 from __future__ import annotations
 
@@ -9,30 +9,28 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from wattpack.engine.core.state import State
 from wattpack.errors import RunError
-from wattpack.model.nodes import NODE
 from wattpack.model.power import GPU_MILLI, nodes_power_mw
 from wattpack.optimise.defrag.chains import Chain, Layout
-from wattpack.optimise.defrag.cost import MAX_TOUCHED, Board, fill_costs, move_task, try_chains
+from wattpack.optimise.defrag.cost import Board, fill_costs, move_task, try_chains
 
-# Ctrl-C is seen between two calls of a kernel: these take 10 to 30 ms at most.
+# Ctrl-C is seen between two calls of a kernel; with these limits a call takes at most 10 to 30 ms.
 MOST_PRICED = 40_000  # (class, node) pairs
 MOST_SCANNED = 1_000_000  # (task of a chain, node) pairs
 
 
 @dataclass(frozen=True)
 class Move:
-    """One step. What it changes is the state's own measure, so a step inside a chain may cost before the last gains."""
+    """One move, with its measured effect. A move inside a chain may cost watts before the last one gains."""
 
-    chain: int  # steps of the same number belong together
+    chain: int  # moves of the same number belong together
     task: int
     from_node: int
     from_gpus: int  # bit set
     to_node: int
     to_gpus: int
     saved_w: float
-    usable_gpus: float  # GPUs that the target workload can use now and could not before: fragmentation taken away
+    usable_gpus: float  # GPUs that the target workload can use now and could not before: less fragmentation
     free_gpus: int  # wholly free GPUs gained
 
 
@@ -47,7 +45,7 @@ class Step(NamedTuple):
 
 @dataclass(frozen=True)
 class Places:
-    """What chains would bring, and where their tasks would go, one chain after another."""
+    """Gains of chains, and where their tasks would go, chain after chain."""
 
     gain_w: NDArray[np.float64]
     node: NDArray[np.int64]
@@ -55,35 +53,15 @@ class Places:
 
 
 class Table:
-    """A copy of a state on which moves are made: what it is given is not changed."""
+    """A board on which moves are made and taken back."""
 
-    def __init__(
-        self,
-        state: State,
-        sequence: NDArray[np.int32],
-        node: NDArray[np.int32],
-        gpus: NDArray[np.int32],
-        worth_w: float,
-    ) -> None:
-        """`sequence`, `node`, `gpus`: class and place of each task that is on the nodes of `state`."""
-        nodes = state.nodes.copy()
-        self.board = Board(
-            nodes,
-            state.tasks,
-            state.world,
-            float(worth_w),
-            np.ascontiguousarray(sequence, dtype=np.int32),
-            node.astype(np.int32),
-            gpus.astype(np.int32),
-            np.zeros((len(state.tasks), len(nodes))),
-            np.zeros(MAX_TOUCHED, dtype=np.int64),
-            np.zeros(MAX_TOUCHED, dtype=NODE).view(np.recarray),
-        )
-        self._price(range(len(nodes)))
+    def __init__(self, board: Board) -> None:
+        self.board = board
+        self._price(range(len(board.nodes)))
         self.layout = Layout(self.board)
 
     def make(self, steps: Iterable[Step]) -> list[Move]:
-        """Carry out the steps one after another; each is measured."""
+        """Carry out the steps one after another and measure each."""
         board, made = self.board, list[Move]()
         for chain, i, to, new in steps:
             source, old = int(board.node[i]), int(board.gpus[i])
@@ -98,7 +76,7 @@ class Table:
         return made
 
     def undo(self, made: Sequence[Move]) -> None:
-        """Take back the latest moves. Each old place is free again once the moves after it are taken back."""
+        """Undo the latest moves, last one first: then each old place is free again."""
         for move in reversed(made):
             if not move_task(self.board, move.task, move.from_node, move.from_gpus):
                 raise RunError(f"a move cannot be taken back (task {move.task}): please report it")
@@ -106,7 +84,7 @@ class Table:
         self._price({n for move in made for n in (move.from_node, move.to_node)})
 
     def try_chains(self, chains: Sequence[Chain]) -> Places:
-        """What each chain would bring as the nodes are now; nothing is moved."""
+        """The gain of each chain in the current state; nothing is moved."""
         sizes = [len(chain.tasks) for chain in chains]
         starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         members = np.array([i for chain in chains for i in chain.tasks], dtype=np.int64)
@@ -119,7 +97,7 @@ class Table:
         return Places(gains, to_node, to_gpus)
 
     def _slices(self, starts: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
-        """Chains from, to: as many as are tried between two looks at Ctrl-C."""
+        """Ranges of chains (first, end) that one call of the kernel tries."""
         tasks, at = max(1, MOST_SCANNED // len(self.board.nodes)), 0
         while at < len(starts) - 1:
             end = max(at + 1, int(np.searchsorted(starts, starts[at] + tasks, side="right")) - 1)
@@ -127,7 +105,7 @@ class Table:
             at = end
 
     def _price(self, nodes: Iterable[int]) -> None:
-        """Work out again what each class costs on these nodes."""
+        """Refresh the cost of each class on these nodes."""
         which, stride = np.array(sorted(nodes), dtype=np.int64), max(1, MOST_PRICED // max(1, len(self.board.tasks)))
         for at in range(0, len(which), stride):
             fill_costs(self.board, which[at : at + stride])

@@ -1,4 +1,4 @@
-"""Which chains of moves are worth a try: by node, from what lies there. What they bring is worked out in cost.py."""
+"""Candidate chains of moves, from the tasks on each node. cost.py computes their gains."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from wattpack.model.fit import allows
 from wattpack.model.power import GPU_MILLI, VCPU_MILLI_PER_CORE
 from wattpack.optimise.defrag.cost import FREE_CHOICE, Board
 
-MOST_LEAVING = 16  # tasks of a node that are moved to empty it, or a socket of it
-MOST_EVICTED = 6  # tasks that make room for a large one
-NODES_TRIED = 6  # where room could be made for a task
+MOST_LEAVING = 16  # most tasks moved to empty a node or a socket
+MOST_EVICTED = 6  # most tasks moved to make room for a large one
+NODES_TRIED = 6  # nodes per model where room is made for a task
 
 
 class Chain(NamedTuple):
@@ -23,7 +23,7 @@ class Chain(NamedTuple):
 
 
 class Room(NamedTuple):
-    """A node where `tasks` must leave before a larger task fits; ordered by what that costs."""
+    """A node where `tasks` must leave before a larger task fits; sorted by what that costs."""
 
     busy_mw: int  # of one GPU of its model, above idle
     moves: int
@@ -34,7 +34,7 @@ class Room(NamedTuple):
 
 
 class Layout:
-    """Which tasks lie where, in plain lists: numpy's records are slow one by one (measured: 12 s of a search of 14)."""
+    """Which tasks are where, in plain lists: reading numpy records one by one took 12 of 14 s of a search."""
 
     def __init__(self, board: Board) -> None:
         self.board = board
@@ -55,7 +55,7 @@ class Layout:
                 self.on[n].add(i)
 
     def moved(self, task: int, source: int, to: int) -> None:
-        """The board has changed: task `task` is on `to` now."""
+        """Follow a change of the board: `task` has moved from `source` to `to`."""
         self.on[source].discard(task)
         self.on[to].add(task)
         self.gpus[task] = int(self.board.gpus[task])
@@ -66,7 +66,7 @@ class Layout:
         return tuple(sorted(tasks, key=lambda i: (-self.request[i], -self.cpu[i], i)))
 
     def chains_from(self, n: int) -> Iterator[Chain]:
-        """Single tasks of node `n` (one of each kind), those of one GPU, of a socket, and all of them."""
+        """Chains from node `n`: single tasks (one of each kind), those of one GPU, those of a socket, and all tasks."""
         tasks = sorted(self.on[n])
         single = {(self.k[i], self.gpus[i] if self.kind[i] == 0 else 0): i for i in tasks}
         yield from (Chain((i,)) for i in single.values())
@@ -102,10 +102,10 @@ class Layout:
         yield from (Chain(chain, leaving=True) for chain in sorted(found) if len(chain) > 1)
 
     def room_chains(self) -> Iterator[Chain]:
-        """Tasks of whole GPUs to a thriftier model, where others make room for them first."""
+        """Chains that move a whole-GPU task to a model that draws less, after other tasks have made room for it."""
         draw_mw = self.board.world.gpu_draw_mw
         busy_mw: list[int] = (draw_mw[:, GPU_MILLI] - draw_mw[:, 0]).tolist()
-        wanted: dict[tuple[int, int], int] = {}  # one task of a class on a node stands for all
+        wanted: dict[tuple[int, int], int] = {}  # one task per class and node
         for n, tasks in enumerate(self.on):
             wanted |= {(self.k[i], n): i for i in sorted(tasks, reverse=True) if self.kind[i] > 0}
         rooms: dict[int, list[Room]] = {}
@@ -120,7 +120,7 @@ class Layout:
             yield from (Chain((*leaving, i), True, to) for to, leaving in found[k, now_mw] if to != n)
 
     def room_on(self, n: int, size: int, busy_mw: int) -> Room | None:
-        """The fewest tasks that must leave node `n` for `size` free GPUs; None if these are too many or too large."""
+        """The fewest tasks that must leave node `n` for `size` free GPUs; None if they are too many or too large."""
         missing, chosen = size - self.gpu_free[n], list[int]()
         if self.size[n] < size:
             return None
@@ -138,7 +138,7 @@ class Layout:
         return Room(busy_mw, len(chosen), milli, n, self.largest_first(chosen), cpu_left)
 
     def best_rooms(self, task: int, rooms: Sequence[Room], now_mw: int) -> Iterator[tuple[int, tuple[int, ...]]]:
-        """The nodes with the fewest moves on each thriftier model; tasks without GPU leave too where vCPU is short."""
+        """Per model that draws less, the nodes with the fewest moves; CPU-only tasks leave too where vCPU is short."""
         spec, tried = int(self.board.tasks[self.k[task]].gpu_models), dict[int, int]()
         for room in rooms:
             if room.busy_mw >= now_mw:

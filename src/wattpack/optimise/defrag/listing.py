@@ -1,18 +1,18 @@
-"""The list that is shown: which moves it needs, which of them are one chain, and in which order."""
+"""The final list of moves: which moves are needed, how they form chains, and in which order."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
+from wattpack.model.records import NodeRecord, Records
 from wattpack.optimise.defrag.carry_out import Move, Step
 from wattpack.optimise.defrag.cost import Board
 from wattpack.optimise.defrag.shorter import Listed, drop_moves
 
-PAIRS_A_SLICE = 500_000  # pairs of moves that are looked at before Python sees a Ctrl-C
+PAIRS_A_SLICE = 500_000  # pairs of moves checked before Python sees a Ctrl-C
 
 
 def gain_w(moves: Sequence[Move], worth_w: float) -> float:
@@ -21,12 +21,12 @@ def gain_w(moves: Sequence[Move], worth_w: float) -> float:
 
 
 def value_w(moves: Sequence[Move], worth_w: float, least_w: float) -> float:
-    """What lists are compared by: the gain less what each move must bring at least."""
+    """Value by which lists are compared: the gain less `least_w` per move."""
     return gain_w(moves, worth_w) - least_w * len(moves)
 
 
-def needed(board: Board, start: Any, moves: Sequence[Move], least_w: float) -> list[Step]:
-    """The moves without those that the others can do without. `start`: the nodes before the first move."""
+def needed(board: Board, start: Records[NodeRecord], moves: Sequence[Move], least_w: float) -> list[Step]:
+    """The moves without those that the others do not need. `start`: the nodes before the first move."""
     rows = [(move.task, move.from_node, move.from_gpus, move.to_node, move.to_gpus) for move in moves]
     task, source, old, to, new = np.array(rows, dtype=np.int64).reshape(-1, 5).T.copy()
     listed = Listed(task, source, old, to, new, np.ones(len(moves), dtype=np.bool_))
@@ -40,7 +40,7 @@ def needed(board: Board, start: Any, moves: Sequence[Move], least_w: float) -> l
 
 
 def join_short(moves: Sequence[Move], worth_w: float, least_w: float) -> list[Move]:
-    """A chain that no longer brings `least_w` a move is one with the next, the last one with those before it."""
+    """Join a chain that gains less than `least_w` per move with the next one; the last one with those before it."""
     chains: list[list[Move]] = []
     numbers: list[int] = []
     for move in moves:
@@ -59,14 +59,14 @@ def join_short(moves: Sequence[Move], worth_w: float, least_w: float) -> list[Mo
 
 
 def in_chains(moves: Sequence[Move], worth_w: float) -> list[Move]:
-    """The same moves, best chains first: what touches the same nodes keeps its order, and is cut where rates fall."""
+    """The same moves, best chains first. Moves that share nodes keep their order and are cut where rates fall."""
     chains = [chain for group in groups(moves) for chain in falling(group, worth_w)]
     chains.sort(key=lambda chain: -round(gain_w(chain, worth_w) / len(chain), 6))  # stable: equal ones as they come
     return [replace(move, chain=number) for number, chain in enumerate(chains) for move in chain]
 
 
 def groups(moves: Sequence[Move]) -> list[list[Move]]:
-    """Moves that touch no node of another group: groups can be made in any order."""
+    """Groups of moves that share no node: groups can be carried out in any order."""
     found: list[tuple[set[int], list[int]]] = []
     for at, move in enumerate(moves):
         nodes, members, apart = {move.from_node, move.to_node}, [at], []
@@ -80,7 +80,7 @@ def groups(moves: Sequence[Move]) -> list[list[Move]]:
 
 
 def falling(moves: Sequence[Move], worth_w: float) -> list[list[Move]]:
-    """Chains of a list in its order: one that brings more per move than the one before it belongs to that."""
+    """Chains of a list, in its order: a chain that gains more per move than the one before it is joined to that."""
     chains: list[list[Move]] = []
     for move in moves:
         chains.append([move])

@@ -1,53 +1,51 @@
-"""The list of moves: chains by what they bring per move, best first, each tried again in the state it would meet.
+"""Greedy search for moves: chains by gain per move, best first, each tried again in the current state.
 
-On a small cluster the list of beam.py, which looks at single moves, takes its place where it is better.
+On a small cluster the list of beam.py, which searches single moves, replaces it where that is better.
 """
 
 from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable, Sequence
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
 
 from wattpack.engine.core.state import State
+from wattpack.model.records import NodeRecord, Records, SmallIntegers
 from wattpack.optimise.defrag.beam import best_steps, is_small
 from wattpack.optimise.defrag.carry_out import Move as Move
 from wattpack.optimise.defrag.carry_out import Step, Table
 from wattpack.optimise.defrag.chains import MOST_LEAVING, Chain
+from wattpack.optimise.defrag.cost import new_board
 from wattpack.optimise.defrag.listing import in_chains, join_short, needed, value_w
 
-LEAST_W = 1.0  # a move that brings less is not worth its trouble
+LEAST_W = 1.0  # a move must gain at least this
 WORTH_W = 100.0
-MOST_ROUNDS = 3  # of taking moves out and looking for others in their place
+MOST_ROUNDS = 3  # of dropping moves and searching others in their place
 ROUNDING_W = 1e-6
 
 
 class Defrag:
-    """Finds moves on a copy of a state: what it is given is not changed."""
+    """Finds moves on a copy of a state; the state itself is not changed."""
 
     def __init__(
         self,
         state: State,
-        sequence: NDArray[np.int32],
-        node: NDArray[np.int32],
-        gpus: NDArray[np.int32],
+        sequence: SmallIntegers,
+        node: SmallIntegers,
+        gpus: SmallIntegers,
         worth_w: float = WORTH_W,
     ) -> None:
         """`sequence`, `node`, `gpus`: class and place of each task that is on the nodes of `state`."""
-        self.table = Table(state, sequence, node, gpus, worth_w)
+        self.table = Table(new_board(state, sequence, node, gpus, worth_w))
         self.board, self.layout = self.table.board, self.table.layout
-        self._heap: list[tuple[float, int, Chain]] = []  # chains that may be worth it, by what they brought when tried
+        self._heap: list[tuple[float, int, Chain]] = []  # candidate chains, by their gain when tried
         self._pushed = 0
 
     def moves(self, most: int, least_w: float = LEAST_W, thorough: bool = True) -> list[Move]:
-        """At most so many moves, as whole chains, each of which brings at least `least_w` a move.
+        """At most `most` moves, as whole chains that each gain at least `least_w` per move.
 
-        `thorough`: where nothing is left, look at everything again, since moves make room for others; take moves out
-        that the list does not need; on a small cluster, search move by move too. Who comes back soon can do without: it
-        takes half of the time.
+        `thorough`: when no candidate is left, search all chains again, since moves make room for others; drop moves
+        that the list does not need; on a small cluster, search move by move too. Without it a call takes half the time,
+        which is enough for callers that soon call again.
         """
         if not thorough:
             return self._chains(most, least_w, False, 0)
@@ -55,8 +53,8 @@ class Defrag:
         found = self._without_needless(start, self._chains(most, least_w, True, 0), most, least_w)
         return self._or_move_by_move(start, found, most, least_w) if is_small(self.board) else found
 
-    def _without_needless(self, start: Any, found: list[Move], most: int, least_w: float) -> list[Move]:
-        """Take moves out that the list does not need, and find others in their place. `start`: the nodes before it."""
+    def _without_needless(self, start: Records[NodeRecord], found: list[Move], most: int, least_w: float) -> list[Move]:
+        """Drop moves that the list does not need and find others instead. `start`: the nodes before the list."""
         for _ in range(MOST_ROUNDS):
             steps = needed(self.board, start, found, least_w)
             if len(steps) == len(found):
@@ -66,12 +64,12 @@ class Defrag:
             left_out = {move.task for move in found} - {move.task for move in kept}
             near = {n for move in found if move.task in left_out for n in (move.from_node, move.to_node)}
             number = kept[-1].chain + 1 if kept else 0
-            cut_short = len(found) + MOST_LEAVING > most  # a chain may have found the rest of the limit too short
+            cut_short = len(found) + MOST_LEAVING > most  # a chain may not have fitted into the limit
             found = kept + self._chains(most - len(kept), least_w, cut_short, number, near)
         return found
 
-    def _or_move_by_move(self, start: Any, found: list[Move], most: int, least_w: float) -> list[Move]:
-        """The better one of two lists: `found`, and single moves as beam.py finds them, then chains, by turns."""
+    def _or_move_by_move(self, start: Records[NodeRecord], found: list[Move], most: int, least_w: float) -> list[Move]:
+        """The better of two lists: `found`, or single moves from beam.py and chains in turns."""
         self.table.undo(found)
         others: list[Move] = []
         for _ in range(MOST_ROUNDS):
@@ -90,12 +88,12 @@ class Defrag:
     def _chains(
         self, most: int, least_w: float, again: bool, number: int, near: Iterable[int] | None = None
     ) -> list[Move]:
-        """Chains, the best per move first. `again`: look until nothing is left; `number`: of the first chain.
+        """Chains, the best per move first. `again`: search until nothing is left; `number`: of the first chain.
 
-        `near`: look first at these nodes, and at what an earlier search had found and not made.
+        `near`: search these nodes first, and the candidates left from an earlier search.
         """
         found: list[Move] = []
-        heap, looked_at = self._heap, -1  # moves made when all chains were last looked at
+        heap, looked_at = self._heap, -1  # moves made when all chains were last tried
         if near is None:
             heap.clear()
         else:
@@ -116,7 +114,7 @@ class Defrag:
             rate = float(places.gain_w[0]) / len(chain.tasks)
             if rate < least_w:
                 continue
-            if heap and -rate > heap[0][0]:  # no longer the best: back into the queue with what it brings now
+            if heap and -rate > heap[0][0]:  # no longer the best: back into the queue with its gain now
                 self._pushed += 1
                 heapq.heappush(heap, (-rate, self._pushed, chain))
                 continue

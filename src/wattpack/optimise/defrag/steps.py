@@ -1,6 +1,7 @@
-"""Kernels: all single moves from many states of a few nodes, equal states met once. What to keep is up to beam.py.
+"""Kernels of the beam search: all single moves from many states of a few nodes, equal states visited once.
 
-Everything is an integer: gains in nanowatts, so that equal states have equal gains, whatever the order of the moves.
+beam.py decides which states are kept. Gains are integers (nanowatts), so that equal states have equal gains whatever
+the order of the moves.
 """
 
 from __future__ import annotations
@@ -10,13 +11,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from wattpack.engine.core.decide import free_gpus
+from wattpack.engine.core.pick import free_gpus
 from wattpack.engine.core.state import occupy, settle
 from wattpack.jit import inner, kernel, step
 from wattpack.model.fit import FITS, fits
 from wattpack.model.nodes import MAX_GPUS
 from wattpack.model.power import GPU_MILLI, node_power_mw
-from wattpack.model.records import NodeRecord
+from wattpack.model.records import Integers, NodeRecord, Records, SmallIntegers
 from wattpack.optimise.defrag.cost import Board
 
 NANOWATTS = 1_000_000_000  # a watt
@@ -32,11 +33,11 @@ class Found(NamedTuple):
     to: NDArray[np.int32]  # position in Steps.which
     gpus: NDArray[np.int32]  # bit set
     gain_nw: NDArray[np.int64]  # of all moves so far
-    area_nw: NDArray[np.int64]  # sum of the gains after each move: of two ways to a state, the better one saves early
+    area_nw: NDArray[np.int64]  # sum of the gains after each move: of two ways to a state, the better saves earlier
 
 
 class Steps(NamedTuple):
-    """A few nodes with their tasks, the states of one level, and scratch. Nodes and tasks by position in it."""
+    """A few nodes with their tasks, the states of one level, and scratch. Nodes and tasks are positions in it."""
 
     which: NDArray[np.int64]  # nodes of the board
     task: NDArray[np.int64]  # tasks of the board: those on these nodes
@@ -51,7 +52,7 @@ class Steps(NamedTuple):
     class_key: NDArray[np.int64]  # random, by class
     type_key: NDArray[np.int64]  # random, by type of node
     mixer: NDArray[np.int64]  # [CHUNKS, 1 << CHUNK_BITS] random
-    nodes: Any  # NODE records, scratch: the nodes of a state, then one without and one with the moved task
+    nodes: Records[NodeRecord]  # scratch: the nodes of a state, then one without and one with the moved task
     node_cost_nw: NDArray[np.int64]  # [nodes] scratch
     node_key: NDArray[np.int64]  # [nodes] scratch
     on_gpu: NDArray[np.int64]  # [MAX_GPUS] scratch
@@ -67,8 +68,8 @@ def cost_nw(node: NodeRecord, worth_mw: int) -> int:
 
 
 @step
-def mixed(key: int, mixer: Any) -> Any:
-    """Another key for each key: sums of mixed keys tell apart what sums of keys would not."""
+def mixed(key: int, mixer: Integers) -> Any:
+    """A hash of a key: sums of mixed keys distinguish states that sums of plain keys do not."""
     result = np.int64(0)
     for chunk in range(CHUNKS):
         result ^= mixer[chunk, (key >> (CHUNK_BITS * chunk)) & ((1 << CHUNK_BITS) - 1)]
@@ -76,8 +77,8 @@ def mixed(key: int, mixer: Any) -> Any:
 
 
 @step
-def key_of(board: Board, steps: Steps, place: Any, n: int, moved: int, to: int, gpus: int) -> Any:
-    """Key of what lies on node `n`, with task `moved` on `to`: equal where only the order of GPUs differs."""
+def key_of(board: Board, steps: Steps, place: SmallIntegers, n: int, moved: int, to: int, gpus: int) -> Any:
+    """Key of the tasks on node `n`, with task `moved` on `to`; equal where only the order of GPUs differs."""
     whole = np.int64(0)
     for g in range(MAX_GPUS):
         steps.on_gpu[g] = 0
@@ -99,8 +100,8 @@ def key_of(board: Board, steps: Steps, place: Any, n: int, moved: int, to: int, 
 
 
 @step
-def set_up(board: Board, steps: Steps, place: Any) -> Any:
-    """Fill the scratch of the nodes for one state; the state's key."""
+def set_up(board: Board, steps: Steps, place: SmallIntegers) -> Any:
+    """Fill the scratch of the nodes for one state; returns the state's key."""
     count = len(steps.which)
     for n in range(count):
         steps.nodes[n] = board.nodes[steps.which[n]]
@@ -124,8 +125,8 @@ def set_up(board: Board, steps: Steps, place: Any) -> Any:
 
 
 @step
-def has_twin(board: Board, steps: Steps, place: Any, t: int) -> bool:
-    """Whether a task before `t` is of the same class and lies in the same place: one of them stands for both."""
+def has_twin(board: Board, steps: Steps, place: SmallIntegers, t: int) -> bool:
+    """Whether a task before `t` has the same class and place: moving either gives the same state."""
     k = board.sequence[steps.task[t]]
     for other in range(t):
         alike = board.sequence[steps.task[other]] == k and place[0, other] == place[0, t]
@@ -136,7 +137,7 @@ def has_twin(board: Board, steps: Steps, place: Any, t: int) -> bool:
 
 @step
 def remember(steps: Steps, key: int, level: int, w: int, t: int, to: int, gpus: int, gain: int, area: int) -> None:
-    """Note a move, unless its state was met with as few moves before; of two ways of one level keep the larger area."""
+    """Note a move, unless its state was reached with fewer moves; of two ways in one level keep the larger area."""
     found, slots, most = steps.found, steps.seen.shape[1], len(steps.found.parent)
     at = steps.counts[0]
     slot = key % slots
@@ -166,7 +167,7 @@ def remember(steps: Steps, key: int, level: int, w: int, t: int, to: int, gpus: 
 
 @kernel
 def note_start(board: Board, steps: Steps) -> None:
-    """The state before the first move is met already."""
+    """Mark the state before the first move as visited."""
     key = set_up(board, steps, steps.place[0])
     slot = key % steps.seen.shape[1]
     steps.seen[0, slot] = key
@@ -201,7 +202,7 @@ def move_everywhere(board: Board, steps: Steps, w: int, key: int, t: int, level:
     for n in range(count):
         if fits(steps.nodes[n], task) != FITS or (n == home and task.kind != 0):
             continue
-        free = False  # of GPUs that are wholly free one stands for all
+        free = False  # whether a free GPU was tried: all free GPUs are alike
         for g in range(steps.nodes[n].gpus if task.kind == 0 else 1):
             gpus: Any = np.int64(1 << g)
             if task.kind == 0:

@@ -69,7 +69,7 @@ class Memory(NamedTuple):
 
 
 class Notes(NamedTuple):
-    """What `score` needs of a node as it is before the task comes; without the notes a score takes twice the time."""
+    """What `score` needs of a node before the placement; without these notes a score takes twice the time."""
 
     worth: int  # GV
     stranded: int  # S

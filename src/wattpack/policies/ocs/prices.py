@@ -9,7 +9,11 @@
     mu     = gamma * 1000 * max(x_s)**3                   stranding
     pi_A   = 3 growing * x_A**20 + max(1.5 steady, (1 - gamma) * 300) * x_A**6    set A of scarce models
 
-A group of models has the highest price of its sets. All prices are negative here: scores are, costs are not.
+    a      = gamma; without model constraints + (1 - gamma) * max(0, 1 - 4 r)    look ahead
+    b      = 1 - a * wake_share                           tight
+    drain  = gamma * 0.25 + (1 - gamma) * (8 + 80 r)
+
+A group of models has the highest price of its sets. Prices are negative here, because a score is a negative cost.
 """
 
 from __future__ import annotations

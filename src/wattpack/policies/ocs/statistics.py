@@ -20,7 +20,7 @@ from wattpack.model.tasks import models_mask
 from wattpack.policies.ocs.layout import MAX_GROUPS, MAX_SETS, MAX_SIZES, PARAM, QUANTILES
 
 LEAST_KAPPA = 0.5  # vCPU per GPU
-# V is rounded to this, so that running sums over the datacenter are exact and `release` undoes `place`.
+# V is rounded to multiples of this, so that running sums over the datacenter are exact and `release` undoes `place`.
 GRAIN = 2.0**-20
 
 
@@ -78,9 +78,9 @@ def fill(params: NDArray[np.float64], at: int, values: ArrayLike) -> None:
 
 
 def gpu_worth(classes: Sequence[TargetClass]) -> NDArray[np.float64]:
-    """V(r) for r = 0..1000 milli: the best that sharing tasks make of r, a whole GPU being worth 1.
+    """V(r) for r = 0..1000 milli: the most that sharing tasks in r milli are worth; a whole GPU is worth 1.
 
-    The worth of a size is its dual in the cutting-stock LP: fewest GPUs that hold the sharing tasks of the target.
+    The worth of a size is its dual in the cutting-stock LP: the fewest GPUs that hold the target's sharing tasks.
     """
     count: dict[int, float] = {}
     for task in classes:
@@ -106,7 +106,7 @@ def cutting_stock_duals(sizes: Sequence[int], counts: Sequence[float]) -> list[f
         duals = np.maximum(-solved.ineqlin.marginals, 0.0).tolist()
         best = best_fillings(sizes, duals)
         column = filling(sizes, duals, best)
-        # A column that is there already: what is above 1 is the solver's tolerance.
+        # If the column is known already, the excess over 1 is the solver's tolerance.
         if best[GPU_MILLI] <= 1 + 1e-9 or column in columns:
             return duals
         columns.append(column)
@@ -141,7 +141,7 @@ def filling(sizes: Sequence[int], values: Sequence[float], best: NDArray[np.floa
 
 
 def effective_gpus(task: TargetClass, worth: NDArray[np.float64]) -> float:
-    """GPUs that a task takes: of a sharing task the worth of its part."""
+    """GPUs that a task takes; for a sharing task, the worth of its part."""
     if task.num_gpu == 1 and task.gpu_milli < GPU_MILLI:
         return float(worth[task.gpu_milli])
     return float(task.num_gpu)
@@ -171,7 +171,7 @@ def vcpu_quantiles(
 
 
 def multi_gpu_sizes(classes: Sequence[TargetClass], demand: NDArray[np.float64]) -> list[tuple[int, float, float]]:
-    """(s, c_s, d_s) for each multi-GPU size, ascending: mean milli-vCPU of its classes, demand of s GPUs and more."""
+    """(s, c_s, d_s) for each multi-GPU size, ascending: size, mean milli-vCPU, demand for s or more GPUs."""
     counts: dict[int, float] = {}
     cpu: dict[int, float] = {}
     asked: dict[int, float] = {}
@@ -190,7 +190,7 @@ def multi_gpu_sizes(classes: Sequence[TargetClass], demand: NDArray[np.float64])
 def model_sets(
     classes: Sequence[TargetClass], demand: NDArray[np.float64], models: Sequence[str]
 ) -> list[tuple[int, float]]:
-    """(A as bits, d_A): the models that the classes' specs allow, and the unions of two of them, but not all models."""
+    """(A as bits, d_A): sets of models that classes name and unions of two such sets, except the set of all models."""
     everything = sum(1 << m for m, model in enumerate(models) if model != "")
     asked: dict[int, float] = {}
     for task, share in zip(classes, demand.tolist(), strict=True):

@@ -1,0 +1,52 @@
+"""The engine in step with a cluster: pods without GPU numbers, GPUs taken twice, new classes, a learnt target."""
+
+from __future__ import annotations
+
+from kube.cluster_cases import PLAIN, WHOLE, left, make_cluster, make_pod, rebuilt
+from wattpack.model.tasks import TaskClass
+
+
+def test_a_pod_of_another_scheduler_without_gpu_numbers_gets_free_ones_counted() -> None:
+    cluster = make_cluster()
+    cluster.update_pod(make_pod("known", WHOLE, "n0", (0,)))
+    cluster.update_pod(make_pod("unknown", WHOLE, "n0"))
+    assert left(cluster)["n0"][2][:2] == [0, 0]
+    assert cluster.conflicts == {}
+
+
+def test_gpus_given_out_twice_by_others_are_told_and_never_counted_below_nothing() -> None:
+    cluster = make_cluster()
+    for uid in ("a", "b"):
+        cluster.update_pod(make_pod(uid, WHOLE, "n0", (0,)))
+    assert left(cluster)["n0"][2][:2] == [0, 1000]
+    assert list(cluster.conflicts) == ["b"]
+    cluster.remove_pod("a")
+    cluster.in_step.stale = True
+    assert left(cluster)["n0"][2][:2] == [0, 1000]  # now b has it
+    assert cluster.conflicts == {}
+
+
+def test_a_gpu_that_the_node_does_not_have_is_told() -> None:
+    cluster = make_cluster()
+    cluster.update_pod(make_pod("a", WHOLE, "n0", (7,)))
+    cluster.engine()
+    assert "GPU 7" in cluster.conflicts["a"]
+
+
+def test_more_classes_than_there_was_room_for_build_the_engine_anew() -> None:
+    cluster = make_cluster()
+    cluster.engine()
+    for milli in range(1, 600):
+        cluster.update_pod(make_pod(str(milli), TaskClass(milli, 1, 0, 0), f"n{milli % 3}"))
+    assert sum(row[6] for row in left(cluster).values()) == 599
+    assert left(cluster) == left(rebuilt(cluster))
+
+
+def test_a_target_is_learnt_from_the_pods_seen() -> None:
+    cluster = make_cluster(target=None)
+    for number in range(10):
+        cluster.update_pod(make_pod(f"h{number}", PLAIN, "n0"))
+    assert cluster.in_step.relearn()
+    cluster.engine()
+    assert [task.num_gpu for task in cluster.in_step.learnt_target().classes] == [0]
+    assert not cluster.in_step.relearn()  # nothing new

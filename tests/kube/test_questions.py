@@ -1,0 +1,66 @@
+"""Questions about a cluster: the answer says what it leaves out."""
+
+from __future__ import annotations
+
+import pytest
+
+from kube.made import make_node, make_pod
+from wattpack.kube.config import Config
+from wattpack.kube.objects import Unreadable
+from wattpack.kube.questions import NOT_CHECKED, fit
+from wattpack.kube.view import View
+
+ODD = {"alibabacloud.com/gpu-milli": "lots"}
+GPU = {"nvidia.com/gpu": "1"}
+
+
+def view_of(*odd_nodes: str) -> View:
+    """Three nodes of two T4, and a pod that cannot be read on each of `odd_nodes`."""
+    view = View(Config(policy="fgd", target="default"))
+    view.replace_nodes([make_node(name, gpus=2) for name in ("a", "b", "c")])
+    view.replace_pods([make_pod(f"odd-{i}", node=node, annotations=ODD) for i, node in enumerate(odd_nodes)])
+    return view
+
+
+@pytest.mark.parametrize(
+    ("odd_nodes", "said"),
+    [
+        (("a",), "1 node is blocked by 1 pod that was not understood"),
+        (("a", "a"), "1 node is blocked by 2 pods that were not understood"),
+        (("a", "b", "b"), "2 nodes are blocked by 3 pods that were not understood"),
+    ],
+)
+def test_fit_says_in_one_line_how_many_nodes_are_blocked_by_pods_that_were_not_understood(
+    odd_nodes: tuple[str, ...], said: str
+) -> None:
+    decision = fit(view_of(*odd_nodes), make_pod("p", **GPU))
+    assert decision is not None
+    assert decision.node not in odd_nodes
+    checked, blocked = decision.note.splitlines()
+    assert checked == NOT_CHECKED
+    assert blocked.startswith(said)
+
+
+def test_fit_says_nothing_of_blocked_nodes_where_there_is_none() -> None:
+    for odd_nodes in ((), ("gone",)):
+        decision = fit(view_of(*odd_nodes), make_pod("p", **GPU))
+        assert decision is not None
+        assert decision.note == NOT_CHECKED
+
+
+def test_fit_changes_nothing() -> None:
+    view = view_of()
+    before = view.cluster.power_w()
+    for _ in range(2):
+        decision = fit(view, make_pod("p", **GPU))
+        assert decision is not None
+        assert (decision.node, decision.at != "") == ("a", True)
+    assert view.cluster.power_w() == before
+    assert len(view.cluster.reservations) == 0
+
+
+def test_a_pod_without_containers_is_no_question() -> None:
+    pod = make_pod("p")
+    pod.spec.containers = []
+    with pytest.raises(Unreadable, match="no containers"):
+        fit(view_of(), pod)
