@@ -10,6 +10,7 @@ import pytest
 import wattpack as wp
 from builders import make_datacenter, make_workload
 from experiments.small import NODES, TASKS, small_experiment, write_spec
+from wattpack.engine.windows.batch import Batch
 from wattpack.experiments.fill_up import run_fill_up
 from wattpack.experiments.spec.axes import resolve
 
@@ -19,7 +20,7 @@ def small() -> tuple[wp.Datacenter, wp.Workload]:
 
 
 def test_windows_of_a_seed_are_those_of_compare() -> None:
-    inputs, scenarios = resolve(small_experiment(("pwr",), seeds=1, batches=(3,), milp_seconds=(60.0,)))
+    inputs, scenarios = resolve(small_experiment(("pwr",), seeds=1, batches=(Batch(3, milp_seconds=60.0),)))
     (scenario,) = scenarios
     ours = wp.simulate(
         inputs.datacenters["small"], inputs.traces["tasks"], "pwr", seed=scenario.seed, batch=3, batch_milp_seconds=60

@@ -10,7 +10,9 @@ import pytest
 
 from experiments.small import run_files, small_experiment, write_plugin
 from wattpack.engine.runs.steady import Steady
+from wattpack.engine.windows.batch import Batch
 from wattpack.errors import UserError
+from wattpack.experiments.bound.curves import baseline_in
 from wattpack.experiments.folder import ResultsFolder
 from wattpack.experiments.options import Moving, Offered, parse_loads
 from wattpack.experiments.plugins import import_file
@@ -104,6 +106,18 @@ def test_a_folder_with_steady_states_tells_only_its_fill_ups_as_curves(tmp_path:
     rows = folder.experiment()["scenarios"]
     assert [row.get("kind") for row in rows] == [None, None, "steady", "steady"]
     assert rows[-1]["batch_seconds"] is None  # JSON has no infinity
+
+
+def test_the_baseline_of_a_folder_with_steady_states_is_that_of_its_fill_ups(tmp_path: Path) -> None:
+    """As `wattpack bound --against` reads it."""
+    experiment = steady_experiment("fgd", "pwr", batches=(None, Batch(3)))
+    folder, scenarios, _ = run_experiment(experiment, tmp_path)
+    inputs = experiment.inputs
+    profile = inputs.profiles["paper"]
+    found = baseline_in(tmp_path, inputs.datacenters["small"], inputs.traces["tasks"], profile, seed=43)
+    expected = folder.read(scenarios)["tasks", "fgd"].values["eopc_w"][1]
+    assert found.seeds == (43,)
+    np.testing.assert_array_equal(found.values["eopc_w"], [expected])
 
 
 def test_a_seed_that_failed_is_missing_in_its_row_and_in_the_savings(tmp_path: Path) -> None:

@@ -104,11 +104,15 @@ class ResultsFolder:
 
     def read_stored(self) -> Results:
         """The same for the experiment that `experiment.json` describes, also one of an earlier version of wattpack."""
+        return self._read(self.stored_fill_ups())
+
+    def stored_fill_ups(self) -> list[tuple[str, Scenario]]:
+        """The fill-ups that `experiment.json` lists, with their ids there: an earlier version had other ids."""
         try:
             found = [(row["id"], fill_up_of(row)) for row in self.experiment()["scenarios"]]
         except (KeyError, TypeError) as fault:
             raise UserError(f"{self.path / 'experiment.json'}: no {fault} in it, expected a results folder") from None
-        return self._read([(id_, scenario) for id_, scenario in found if scenario is not None])
+        return [(id_, scenario) for id_, scenario in found if scenario is not None]
 
     def read_steady(self, scenarios: Iterable[Scenario]) -> dict[Scenario, Steady]:
         """The finished steady states among the scenarios, in their order."""

@@ -20,7 +20,7 @@ from wattpack.experiments.digests import datacenter_digest, trace_digest
 from wattpack.experiments.folder import ResultsFolder
 from wattpack.experiments.lineup import BASELINE
 from wattpack.experiments.lineup import BOUND as BOUND  # part of what this module offers
-from wattpack.experiments.scenario import fill_up_of, labels
+from wattpack.experiments.scenario import labels
 from wattpack.files import make_folder
 from wattpack.model.nodes import Datacenter
 from wattpack.model.power import PAPER, PowerProfile
@@ -191,9 +191,8 @@ def baseline_in(
         raise UserError(f"{folder}: no experiment.json in it, expected a results folder")
     stored = ResultsFolder(folder)
     results = stored.read_stored()
-    fill_ups = [fill_up_of(row) for row in stored.experiment()["scenarios"]]
     same = (BASELINE, profile.name, datacenter_digest(datacenter), trace_digest(trace))
-    for scenario, label in labels(scenario for scenario in fill_ups if scenario is not None).items():
+    for scenario, label in labels(scenario for _, scenario in stored.stored_fill_ups()).items():
         found = results.get((label, scenario.label))
         is_same = (scenario.label, scenario.profile, scenario.datacenter_digest, scenario.trace_digest) == same
         if is_same and found is not None and (seed is None or seed in found.seeds):
