@@ -114,7 +114,9 @@ def test_every_hop_of_a_walk_is_a_function_or_class_of_the_file_it_names() -> No
         f"{file}: {name}"
         for file, names in hops
         for name in re.findall(r"`(\w+)`", names)
-        if not re.search(rf"^ *(?:async )?(?:def|class) {name}\b", (SOURCES / file).read_text(encoding="utf-8"), re.MULTILINE)
+        if not re.search(
+            rf"^ *(?:async )?(?:def|class) {name}\b", (SOURCES / file).read_text(encoding="utf-8"), re.MULTILINE
+        )
     ]
     assert gone == []
 
