@@ -14,8 +14,6 @@ from wattpack.model.nodes import NODE
 
 SOURCE = Path(wattpack.__file__).parent
 FILES = sorted(file for file in SOURCE.rglob("*.py") if file != Path(power.__file__))
-# Files that still add the two columns of the engine's totals by hand. To be emptied, never to be extended.
-TOTALS_BY_HAND = {"engine/runs/record.py", "engine/runs/steady.py", "kube/cluster.py"}
 SUMMED = {name for name in vars(power) if "power" in name}  # what these are given, they add
 
 
@@ -86,7 +84,7 @@ def test_what_asks_the_power_room_is_no_sum_by_hand(text: str) -> None:
 
 def test_no_file_but_the_power_room_adds_cpu_and_gpu_power() -> None:
     by_hand = {file.relative_to(SOURCE).as_posix(): sums_by_hand(file.read_text()) for file in FILES}
-    assert {name: lines for name, lines in by_hand.items() if lines and name not in TOTALS_BY_HAND} == {}
+    assert {name: lines for name, lines in by_hand.items() if lines} == {}
 
 
 def test_the_whole_array_and_one_record_say_the_same_power() -> None:

@@ -13,6 +13,7 @@ from wattpack.frames import new_frame
 from wattpack.model.fit import FITS, VERDICTS
 from wattpack.model.fragmentation import REASONS
 from wattpack.model.nodes import MAX_GPUS, Datacenter
+from wattpack.model.power import total_power
 from wattpack.model.tasks import Workload
 
 if TYPE_CHECKING:
@@ -144,7 +145,7 @@ class Run:
     @property
     def power_w(self) -> NDArray[np.float64]:
         """EOPC: estimated overall power consumption."""
-        return (self.series[:, CPU_POWER] + self.series[:, GPU_POWER]) / 1000
+        return total_power(self.series[:, CPU_POWER], self.series[:, GPU_POWER]) / 1000
 
     @property
     def grar(self) -> NDArray[np.float64]:

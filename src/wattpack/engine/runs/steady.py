@@ -9,6 +9,7 @@ import numpy as np
 from wattpack.engine.core.state import ALLOCATED, COLUMNS, CPU_POWER, FRAGMENTATION, GPU_POWER, MICRO, NOWHERE
 from wattpack.engine.runs.moves import Rounds
 from wattpack.engine.runs.timed_run import TimedRun
+from wattpack.model.power import total_power
 from wattpack.model.tasks import Workload
 
 
@@ -46,7 +47,7 @@ def steady_of(workload: Workload, run: TimedRun, rounds: Rounds | None = None) -
     requested = workload.gpu_request_milli()[measured_from:]
     placed = requested[run.node[measured_from:] != NOWHERE].sum()
     return Steady(
-        eopc_w=float(means[CPU_POWER] + means[GPU_POWER]) / 1000,
+        eopc_w=float(total_power(means[CPU_POWER], means[GPU_POWER])) / 1000,
         cpu_w=float(means[CPU_POWER]) / 1000,
         gpu_w=float(means[GPU_POWER]) / 1000,
         allocated_gpus=float(means[ALLOCATED]) / 1000,
