@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -87,7 +88,7 @@ def run_all(
     outcome = Outcome(skipped=len(scenarios) - len(missing))
     report(outcome.skipped, len(scenarios), "")
     if missing:
-        executor = open_executor(on, missing, inputs, workers, shipped, warm_up)
+        executor = open_executor(on, missing, inputs, workers, shipped, partial(warm_up, [s.policy for s in missing]))
         synced = started
         try:
             with closing(stream(executor, missing)) as results:

@@ -1,14 +1,14 @@
 """The first compile on a machine: the engine in this process, the policies in another at the same time.
 
-Measured on two cores, when all of it took 17 s: 12 s for everything that `compare` needs. It is 24 s now, nearly all of
-it the engine (benchmarks/results/startup.json); why was not looked into. numba compiles one function at a time in a
-process, and the two parts share little.
+numba compiles one function at a time in a process, and the two parts share little. Only policies that the command runs
+are compiled: all built-in ones took 3 s longer. docs/decisions/010 has what was measured.
 """
 
 from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Iterable
 
 from wattpack.engine.core.engine import Engine
 from wattpack.engine.core.plan import new_plan
@@ -25,15 +25,17 @@ from wattpack.policies.expression import parse
 CHEAPEST = "random"  # whose own compile takes 0.1 s
 
 
-def warm_up() -> None:
-    """Fill the compile cache if it is empty; returns at once if it is not."""
+def warm_up(expressions: Iterable[str] = ()) -> None:
+    """Fill the compile cache for these policies if it is empty; returns at once if it is not."""
     if not is_cold():
         return
+    used = {component.policy.name for text in set(expressions) for component in parse(text).components}
     other = None
-    if usable_cores() > 1:
-        code = f"from {__name__} import compile_policies; compile_policies()"
+    if usable_cores() > 1 and used & BUILT_IN:
+        code = f"import sys; from {__name__} import compile_policies; compile_policies(sys.argv[1:])"
+        command = [sys.executable, "-c", code, *sorted(used & BUILT_IN)]
         silent = subprocess.DEVNULL
-        other = subprocess.Popen([sys.executable, "-c", code], stdin=silent, stdout=silent, stderr=silent)
+        other = subprocess.Popen(command, stdin=silent, stdout=silent, stderr=silent)
     try:
         compile_engine()
         if other is not None:
@@ -51,9 +53,9 @@ def compile_engine() -> None:
     run_arrivals(engine, workload, draw_luck(workload, None))
 
 
-def compile_policies() -> None:
-    """Every built-in policy."""
+def compile_policies(names: Iterable[str]) -> None:
+    """These built-in policies."""
     datacenter, target = small_datacenter(), Target.of(small_workload())
     world = new_world(datacenter, target, PAPER)
-    for name in sorted(BUILT_IN):
+    for name in names:
         new_plan(parse(name), datacenter, target, PAPER, world)

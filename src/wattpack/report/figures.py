@@ -98,7 +98,7 @@ def baseline_figure(results: Results, trace: str) -> Figure:
     curves = results[trace, BASELINE]
     inside = slice(0, at(WHOLE[1]) + 1)
     loads, cpu, gpu = LOADS[inside], mean(curves, "cpu_w")[inside] / 1e6, mean(curves, "gpu_w")[inside] / 1e6
-    total, band = cpu + gpu, spread(curves, "eopc_w")[inside] / 1e6
+    total, band = mean(curves, "eopc_w")[inside] / 1e6, spread(curves, "eopc_w")[inside] / 1e6
     step = _round_up(float(np.nanmax(total)) / 0.72 / 4)  # four steps on both axes; the dashed line stays above
     with print_style():
         figure = new_figure(COLUMN, 2.3)
