@@ -30,6 +30,12 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "compiled: too slow with the compiler off, see test_without_compiler.py")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The longest tests first: at the end one worker would run them while the others have nothing left to do."""
+    longest = ("test_without_compiler.py", "test_guide_policy.py")
+    items.sort(key=lambda item: item.path.name not in longest)
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_sessionstart(session: pytest.Session) -> None:
     """Compile into the cache folder once; otherwise every worker would do it for itself, all at the same time."""
