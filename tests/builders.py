@@ -18,6 +18,7 @@ from wattpack.engine.core.state import place as place_kernel
 from wattpack.engine.core.state import release as release_kernel
 from wattpack.engine.runs.arrivals import run_arrivals
 from wattpack.engine.runs.record import Run, gpu_index_text
+from wattpack.experiments.warm_up import warm_up as compile_in_two_processes
 from wattpack.jit import kernel
 from wattpack.model.nodes import Datacenter
 from wattpack.model.policy import Mix, Policy
@@ -188,6 +189,7 @@ def plain_weights(mix: Mix) -> Weights:
 
 def warm_up() -> None:
     """Compile every kernel that many tests need, or load it from the cache folder."""
+    compile_in_two_processes([*SINGLES, "ocs"])
     task = make_task(gpu=0.5, cpu=1)
     for bucketed in ("+".join(SINGLES[:-1]), "random"):
         engine = make_engine([make_node(), make_node()], [task], bucketed)
