@@ -23,7 +23,8 @@ pytestmark = pytest.mark.e2e
 
 README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
 SECTION = re.findall(r"## In a Kubernetes cluster.*?(?=\n## )", README, flags=re.DOTALL)[0]
-COMMANDS = [shlex.split(line)[1:] for line in re.findall(r"^wattpack [^\n#]+", SECTION, flags=re.MULTILINE)]
+BLOCKS = "\n".join(re.findall(r"^```sh\n(.*?)^```", SECTION, flags=re.DOTALL | re.MULTILINE))
+COMMANDS = [shlex.split(line)[1:] for line in re.findall(r"^wattpack [^\n#]+", BLOCKS, flags=re.MULTILINE)]
 READY_S = 60
 
 
