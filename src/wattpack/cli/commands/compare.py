@@ -27,6 +27,7 @@ from wattpack.experiments.options import Moving, new_moving, parse_loads
 from wattpack.experiments.spec.axes import DEFAULT_SEEDS
 from wattpack.experiments.summary import write_summary
 from wattpack.jit import say_if_compiling
+from wattpack.model.tasks import Workload
 from wattpack.report.provenance import never_fit
 
 
@@ -103,10 +104,9 @@ def compare_command(
         need_tasks(name, tasks)
     check_folder(out, EXPERIMENT, (datacenter, *(trace or []), *(plugin or [])))
     say_if_compiling()
-    with_bounds = {
-        name: tasks for name, tasks in traces.items() if bound is not False and (bound or bound_is_quick(tasks))
-    }
-    with bounds_ahead(load_datacenter(datacenter), with_bounds, out), progress_bar("comparing") as report:
+    bounded_traces = {name: tasks for name, tasks in traces.items() if bound or bound_is_quick(tasks)}
+    ahead = {} if bound is False else bounded_traces
+    with bounds_ahead(load_datacenter(datacenter), ahead, out), progress_bar("comparing") as report:
         comparison = compare(
             datacenter,
             trace or ["default"],
@@ -124,7 +124,7 @@ def compare_command(
             moving=moving,
         )
     if bound is not False:
-        comparison = bounded(comparison, datacenter, out, bound is True)
+        comparison = with_bounds(comparison, datacenter, out, bounded_traces)
     gpus = float(load_datacenter(datacenter).gpus.sum())
     figures = write_pictures(comparison, out, gpus) if comparison.results else []
     # All is written: a reader of standard output that goes away (`| head -1`) costs nothing.
@@ -147,10 +147,9 @@ def parse_moving(every: int | None, moves: int, pause_s: float, with_steady: boo
     return new_moving(every, moves, pause_s)
 
 
-def bounded(comparison: Comparison, datacenter: str, out: Path, insists: bool) -> Comparison:
-    """The comparison with the bound of each trace that takes seconds, or of all traces if the user insists."""
+def with_bounds(comparison: Comparison, datacenter: str, out: Path, traces: dict[str, Workload]) -> Comparison:
+    """The comparison with the bounds of `traces`; the others are named on stderr."""
     inputs = comparison.inputs
-    traces = {name: trace for name, trace in inputs.traces.items() if insists or bound_is_quick(trace)}
     results = with_bound(comparison.results, inputs.datacenters[datacenter], traces, folder=out)
     for name in inputs.traces.keys() - traces.keys():
         note(f"{name}: the bound is skipped, it would take minutes (--bound forces it)")

@@ -103,7 +103,7 @@ class Scores(NamedTuple):
 
 
 def bucket_room(nodes: int, priced: bool) -> int:
-    """The most buckets that a column of a datacenter with so many nodes is given: a power of two.
+    """The number of buckets that a column can have in a datacenter of `nodes` nodes: a power of two.
 
     No more than needed: memory that is touched for the first time costs (a tenth of a run with twice the room). In
     steady states of 1,213 nodes the columns of `ocs` had at most 386 buckets with nodes in them; at 121,300 nodes the
