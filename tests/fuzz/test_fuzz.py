@@ -39,6 +39,8 @@ EXAMPLES = {
     "import": 50,
     "fit": 50,
     "serve": 40,
+    "datacenters": 30,
+    "traces": 15,
     "policies": 15,
     "new-policy": 40,
     "again": 10,  # on a results folder that is there

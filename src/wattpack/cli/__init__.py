@@ -53,6 +53,11 @@ COMMANDS = {
         f"{ROOM}.new_policy:new_policy_command",
         "A policy of your own to start from, with a test.",
     ),
+    "datacenters": (
+        f"{ROOM}.datacenters:datacenters_command",
+        "The built-in datacenters: list, describe, edit, write as CSV.",
+    ),
+    "traces": (f"{ROOM}.traces:traces_command", "The built-in traces: list, write as CSV."),
     "policies": (f"{ROOM}.policies:policies_command", "The policies, one line each."),
 }
 
@@ -91,7 +96,7 @@ def print_help() -> None:
     """The help of the whole program without loading any of it."""
     print(f"Usage: wattpack COMMAND\n\n{ABOUT}\n\nCommands:")
     for name, (_, line) in COMMANDS.items():
-        print(f"  {name:<10} {line}")
+        print(f"  {name:<11} {line}")
     print("\nwattpack COMMAND --help shows the options of a command; wattpack --version the version.")
 
 

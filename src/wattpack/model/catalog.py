@@ -12,10 +12,15 @@ from typing import NamedTuple
 CURVE = "curve"  # measured by us over all shares in use, on one GPU
 READINGS = "readings"  # idle and context from public logs, few readings each
 IDLE = "idle"  # readings of the idle GPU only
+SIBLING = "sibling"  # limit from the maker; idle and context are those of a GPU with the same chip and kind of board
 LIMIT = "limit"  # the maker's power limit only; such entries are in no profile
 
 _LOGS = "readings in public logs; limit from the maker"
 _MAKER = "limit from the maker"
+
+
+def _as(model: str) -> str:
+    return f"limit from the maker; idle and context as {model}, which has the same chip and kind of board"
 
 
 class GpuEntry(NamedTuple):
@@ -46,11 +51,15 @@ GPUS = {
     "A40": GpuEntry(25, 70, 300, 46068, READINGS),
     "A100-SXM4-40GB": GpuEntry(46, 85, 400, 40960, READINGS),
     "A100-SXM4-80GB": GpuEntry(48, 85, 400, 81920, READINGS),
+    "A800-SXM4-80GB": GpuEntry(48, 85, 400, 81920, SIBLING, _as("A100-SXM4-80GB")),
     "A100-PCIE-40GB": GpuEntry(45, None, 250, 40960, IDLE),
     "L4": GpuEntry(15, 28, 72, 23034, READINGS),
     "L40S": GpuEntry(28, 94, 350, 46068, READINGS),
+    "L20": GpuEntry(28, 94, 275, 46068, SIBLING, _as("L40S")),
     "H100-80GB-HBM3": GpuEntry(70, 119, 700, 81559, READINGS),
     "H100-PCIe": GpuEntry(46, 86, 350, None, READINGS),
+    "H800": GpuEntry(70, 119, 700, 81559, SIBLING, _as("H100-80GB-HBM3")),
+    "H20": GpuEntry(70, 119, 400, 97871, SIBLING, _as("H100-80GB-HBM3")),
     "H200": GpuEntry(76, 118, 700, 143771, CURVE, "own measurement on one H200; limit from the maker"),
     "B200": GpuEntry(140, 190, 1000, 183359, READINGS),
     "GB200": GpuEntry(None, None, 1200, None, LIMIT, _MAKER),
