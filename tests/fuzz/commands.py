@@ -97,8 +97,9 @@ def replay(building: Building) -> list[str]:
         words += ["--placements", "placements.csv"]
     for option in draw(st.lists(st.sampled_from(("--decisions", "--series")), unique=True)):
         words += [option, building.output()]
-    options = {
+    options: dict[str, Strategy[str] | None] = {
         "--target": st.one_of(TARGETS, st.just("learnt")),
+        "--allow-slower": None,
         "--profile": PROFILE,
         "--seed": number("0", "7"),
         **EDITS,
@@ -132,8 +133,10 @@ def defrag(building: Building) -> list[str]:
     words = ["defrag", "--nodes", "nodes.csv", "--tasks", "tasks.csv", "--placements", "placements.csv"]
     for option in draw(st.lists(st.sampled_from(("--out", "--placements-out")), unique=True)):
         words += [option, building.output()]
-    options = {
+    options: dict[str, Strategy[str] | None] = {
         "--target": TARGETS,
+        "--allow-slower": None,
+        "--same-model": None,
         "--moves": number("1", "100"),
         "--gpu-worth": number("0", "50"),
         "--least": number("1"),

@@ -22,9 +22,9 @@ DATACENTERS: tuple[str, ...] = tuple(BUILT_IN)
 def load_datacenter(
     source: str | Path | Columns,
     name: str | None = None,
+    power: PowerProfile = PAPER,
     add: Sequence[str] = (),
     remove: Sequence[str] = (),
-    profile: PowerProfile = PAPER,
 ) -> Datacenter:
     """A built-in datacenter by name, the nodes of a CSV file, or those of columns: a dict of lists or a pandas frame.
 
@@ -32,7 +32,7 @@ def load_datacenter(
     results call the datacenter; default: that of the built-in one, of the file, or "datacenter".
 
     `remove` and `add` are edits such as `["T4"]` and `["20xH100-8"]`; they may also stand behind the name, as in
-    `"alibaba2023 --remove T4 --add 20xH100-8"`. `profile` must know the GPU models.
+    `"alibaba2023 --remove T4 --add 20xH100-8"`. `power` must know the GPU models.
     """
     if isinstance(source, str) and not _is_there(source):
         source, more, less = split_edits(source)
@@ -42,9 +42,9 @@ def load_datacenter(
     elif isinstance(source, str) and source in BUILT_IN:
         found = BUILT_IN[source].datacenter()
     else:
-        found = read_datacenter(_existing(source, "datacenter", DATACENTERS), profile)
+        found = read_datacenter(_existing(source, "datacenter", DATACENTERS), power)
     if add or remove:
-        found = edited(found, add, remove, profile)
+        found = edited(found, add, remove, power)
     return found if name is None else replace(found, name=name)
 
 

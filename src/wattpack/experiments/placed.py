@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from wattpack.datasets.placements import Placements
 from wattpack.engine.core.engine import Engine
@@ -12,6 +13,7 @@ from wattpack.engine.core.state import ALLOCATED, CPU_POWER, FRAGMENTATION, GPU_
 from wattpack.engine.runs.record import Run, gpu_index_text
 from wattpack.errors import UserError
 from wattpack.experiments.lineup import BASELINE
+from wattpack.model.node_watts import idle_and_full_w
 from wattpack.model.nodes import Datacenter
 from wattpack.model.power import GPU_MILLI, PowerProfile, total_power
 from wattpack.model.target import Target
@@ -33,6 +35,26 @@ class Placed:
     @property
     def grar(self) -> float:
         return self.served_gpus / self.requested_gpus if self.requested_gpus else 1.0
+
+
+@dataclass(frozen=True)
+class Emptied:
+    """Nodes that hold tasks now and would hold none."""
+
+    nodes: tuple[str, ...]
+    idle_w: float  # what they draw together with nothing on them
+    newly_used: int  # nodes that hold nothing now and would hold tasks
+
+
+def emptied_nodes(
+    before: NDArray[np.int32], after: NDArray[np.int32], datacenter: Datacenter, profile: PowerProfile
+) -> Emptied:
+    """`before`, `after`: the node of each task, -1 for none."""
+    used, using = (np.isin(np.arange(len(datacenter)), node[node >= 0]) for node in (before, after))
+    empty = np.flatnonzero(used & ~using)
+    idle_w = idle_and_full_w(datacenter, profile)[0]
+    names = tuple(datacenter.names[n] for n in empty.tolist())
+    return Emptied(names, float(idle_w[empty].sum()), int((using & ~used).sum()))
 
 
 def engine_with(

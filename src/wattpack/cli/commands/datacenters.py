@@ -48,7 +48,7 @@ def datacenters_command(
             raise UserError("datacenters: expected the name or the file of a datacenter to edit or write")
         print_list()
         return
-    datacenter = load_datacenter(name, add=add or (), remove=remove or (), profile=profiles[0])
+    datacenter = load_datacenter(name, power=profiles[0], add=add or (), remove=remove or ())
     check_files({"--out": out}, (name,))
     if out is not None:
         write_csv(out, file_header(datacenter), file_rows(datacenter))

@@ -8,10 +8,11 @@ from pathlib import Path
 import numpy as np
 
 from wattpack.cli.csv_output import write_csv
+from wattpack.cli.keep_speed import keep_speed
 from wattpack.cli.not_understood import refuse_not_understood
 from wattpack.cli.options import profile_option
 from wattpack.cli.outputs import check_files, words_beside
-from wattpack.cli.side_by_side import print_side_by_side
+from wattpack.cli.side_by_side import print_emptied, print_side_by_side
 from wattpack.datasets.csv_files import read_workload
 from wattpack.datasets.placements import COLUMNS as DECISIONS
 from wattpack.datasets.placements import read_placements
@@ -19,7 +20,7 @@ from wattpack.datasets.sources import load_datacenter, load_trace
 from wattpack.engine.runs.record import gpu_index_text
 from wattpack.errors import UserError
 from wattpack.experiments.bound.curves import bound_is_quick
-from wattpack.experiments.placed import engine_with
+from wattpack.experiments.placed import emptied_nodes, engine_with
 from wattpack.jit import say_if_compiling
 from wattpack.model.nodes import Datacenter
 from wattpack.model.power import PAPER, nodes_power_mw
@@ -45,6 +46,8 @@ def defrag_command(
     moves: int = 100,
     gpu_worth: float = WORTH_W,
     least: float = LEAST_W,
+    allow_slower: bool = False,
+    same_model: bool = False,
     profile: str = PAPER.name,
     add: list[str] | None = None,
     remove: list[str] | None = None,
@@ -54,7 +57,8 @@ def defrag_command(
     """List the moves of placed tasks that bring most, in an order in which each one has room when its turn comes.
 
     A task keeps its old place until it has its new one, as a live migration does. Moves that only pay together (the
-    tasks of one GPU, of a node, those in the way of a large task) are a chain and are listed whole.
+    tasks of one GPU, of a node, those in the way of a large task) are a chain and are listed whole. No task moves to a
+    slower GPU unless --allow-slower is given.
 
     Parameters
     ----------
@@ -72,6 +76,10 @@ def defrag_command(
         Watts that a free GPU is worth which the target workload can use and could not before; 0: only watts count.
     least
         Watts (with priced GPUs) that a chain must save per move to be listed.
+    allow_slower
+        Let running tasks go to any GPU; otherwise only to GPUs that are no slower and have as much memory.
+    same_model
+        Let running tasks go only to GPUs of the model they run on.
     profile
         Power profile: paper, linear, concave, measured.
     add
@@ -92,10 +100,11 @@ def defrag_command(
     if not 0 < least < 1e6:
         raise UserError(f"--least {least:g}, expected watts above 0: a move that brings nothing is never worth it")
     refuse_not_understood(placements, nodes, tasks)
-    datacenter = load_datacenter(str(nodes), add=add or (), remove=remove or (), profile=watts)
+    datacenter = load_datacenter(str(nodes), power=watts, add=add or (), remove=remove or ())
     workload = read_workload(tasks)
     aim = Target.of(workload if target is None else load_trace(target))
     placed = read_placements(placements, datacenter, workload)
+    workload = keep_speed(workload, placed, datacenter, allow_slower, same_model)
     check_files({"--out": out, "--placements-out": placements_out}, (nodes, tasks, placements, target))
     say_if_compiling()
     engine = engine_with(placed, datacenter, workload, aim, watts)
@@ -116,6 +125,7 @@ def defrag_command(
     with words_beside(out, placements_out):
         print_moves(found, datacenter, workload)
         print_totals(before, totals(search.board.nodes), bound_w, found)
+        print_emptied(emptied_nodes(placed.node, search.board.node, datacenter, watts))
 
 
 Totals = tuple[float, float, int, int]  # watts, fragmentation in GPUs, wholly free GPUs, nodes in use

@@ -7,11 +7,12 @@ from pathlib import Path
 
 from wattpack.choose.choice import resolve
 from wattpack.cli.csv_output import write_csv
+from wattpack.cli.keep_speed import keep_speed
 from wattpack.cli.not_understood import refuse_not_understood
 from wattpack.cli.options import check_seed, profile_option
 from wattpack.cli.outputs import check_files, words_beside
 from wattpack.cli.plugins import faults_of, load_plugins
-from wattpack.cli.side_by_side import print_saving
+from wattpack.cli.side_by_side import print_emptied, print_saving
 from wattpack.cli.streams import note
 from wattpack.datasets.csv_files import read_arrival_s, read_workload
 from wattpack.datasets.inflation import seeded
@@ -24,7 +25,7 @@ from wattpack.engine.runs.record import Run
 from wattpack.engine.windows.batch import new_batch, simulate_windows
 from wattpack.errors import UserError
 from wattpack.experiments.compare import unplaceable_classes
-from wattpack.experiments.placed import measure_placements, measure_run
+from wattpack.experiments.placed import emptied_nodes, measure_placements, measure_run
 from wattpack.jit import say_if_compiling
 from wattpack.model.power import PAPER
 from wattpack.model.target import Target
@@ -53,6 +54,8 @@ def replay_command(
     series: Path | None = None,
     placements: Path | None = None,
     profile: str = PAPER.name,
+    allow_slower: bool = False,
+    same_model: bool = False,
     seed: int = 0,
     add: list[str] | None = None,
     remove: list[str] | None = None,
@@ -81,7 +84,12 @@ def replay_command(
         Write power, allocation and fragmentation after every task here.
     placements
         CSV file of where the tasks are now, task,node,gpu_index as `wattpack import` and --decisions write it: say what
-        the policy would have saved against it.
+        the policy would have saved against it. No task goes to a slower GPU than it runs on.
+    allow_slower
+        With --placements: let running tasks go to any GPU; otherwise only to GPUs that are no slower and have as much
+        memory.
+    same_model
+        With --placements: let running tasks go only to GPUs of the model they run on.
     profile
         Power profile: paper, linear, concave, measured.
     seed
@@ -117,12 +125,16 @@ def replay_command(
         )
     if placements is not None:
         refuse_not_understood(placements, nodes, tasks)
-    datacenter = load_datacenter(str(nodes), add=add or (), remove=remove or (), profile=watts)
+    datacenter = load_datacenter(str(nodes), power=watts, add=add or (), remove=remove or ())
     workload = read_workload(tasks)
     arrival_s = None if batch_seconds is None else read_arrival_s(tasks)
     trace = workload if target in (None, LEARNT) else load_trace(str(target))
     aim = Target.of(trace)
     placed = None if placements is None else read_placements(placements, datacenter, workload)
+    if placed is not None:
+        workload = keep_speed(workload, placed, datacenter, allow_slower, same_model)
+    elif allow_slower or same_model:
+        raise UserError("--allow-slower and --same-model are about tasks that run, expected --placements FILE too")
     inputs = (nodes, tasks, target, placements, *(plugin or []))
     check_files({"--decisions": decisions, "--series": series}, inputs)
     say_if_compiling()
@@ -145,8 +157,9 @@ def replay_command(
         if choice is not None:
             print(choice.text)
         print_outcome(run, f"{mix.expression} {window.label}".rstrip())
-        if now is not None:
+        if now is not None and placed is not None:
             print_saving(now, measure_run(run), mix.expression)
+            print_emptied(emptied_nodes(placed.node, run.node, datacenter, watts))
 
 
 def decision_rows(run: Run) -> Iterable[Sequence[object]]:
