@@ -37,28 +37,67 @@ class CpuEntry(NamedTuple):
 
 
 GPUS = {
+    # NVIDIA Kepler to Volta. K80 and M60 are boards with two GPUs: the entry is one of them, as Kubernetes counts.
+    "K80": GpuEntry(None, None, 149, 11441, LIMIT, _MAKER),
+    "M60": GpuEntry(None, None, 150, 7680, LIMIT, _MAKER),
+    "P4": GpuEntry(None, None, 75, 7680, LIMIT, _MAKER),
+    "P40": GpuEntry(None, None, 250, 24576, LIMIT, _MAKER),
     "P100-PCIE-16GB": GpuEntry(28, None, 250, 16280, IDLE),
+    "P100-SXM2-16GB": GpuEntry(None, None, 300, 16280, LIMIT, _MAKER),
+    "V100-PCIE-16GB": GpuEntry(None, None, 250, 16160, LIMIT, _MAKER),
+    "V100-PCIE-32GB": GpuEntry(None, None, 250, 32510, LIMIT, _MAKER),
     "V100-SXM2-16GB": GpuEntry(45, 53, 300, 16160, READINGS),
     "V100-SXM2-32GB": GpuEntry(45, 53, 300, 32510, READINGS),
+    # Turing
     "T4": GpuEntry(10, 28, 70, 15360, READINGS),
+    "T4G": GpuEntry(None, None, 70, 15360, LIMIT, _MAKER),
+    "Quadro-RTX-6000": GpuEntry(None, None, 260, 24576, LIMIT, _MAKER),
+    "Quadro-RTX-8000": GpuEntry(None, None, 260, 49152, LIMIT, _MAKER),
+    # Ampere. A16 is a board with four GPUs and 250 W.
+    "A2": GpuEntry(None, None, 60, 15356, LIMIT, _MAKER),
     "A10": GpuEntry(12, 42, 150, 23028, READINGS),
+    "A10G": GpuEntry(None, None, 300, 23028, LIMIT, _MAKER),
+    "A16": GpuEntry(None, None, 62.5, 15356, LIMIT, _MAKER),
     "A30": GpuEntry(30, None, 165, 24576, IDLE),
     "A40": GpuEntry(25, 70, 300, 46068, READINGS),
+    "RTX-A6000": GpuEntry(5, 71, 300, 49140, READINGS),
+    "GeForce-RTX-3090": GpuEntry(None, None, 350, 24576, LIMIT, _MAKER),
     "A100-SXM4-40GB": GpuEntry(46, 85, 400, 40960, READINGS),
     "A100-SXM4-80GB": GpuEntry(48, 85, 400, 81920, READINGS),
     "A100-PCIE-40GB": GpuEntry(45, None, 250, 40960, IDLE),
+    "A100-80GB-PCIe": GpuEntry(None, None, 300, 81920, LIMIT, _MAKER),
+    "A800-SXM4-80GB": GpuEntry(None, None, 400, 81920, LIMIT, _MAKER),
+    "A800-80GB-PCIe": GpuEntry(None, None, 300, 81920, LIMIT, _MAKER),
+    # Ada
     "L4": GpuEntry(15, 28, 72, 23034, READINGS),
+    "L20": GpuEntry(None, None, 275, 46068, LIMIT, _MAKER),
+    "L40": GpuEntry(None, None, 300, 46068, LIMIT, _MAKER),
     "L40S": GpuEntry(28, 94, 350, 46068, READINGS),
+    "RTX-6000-Ada-Generation": GpuEntry(None, None, 300, 49140, LIMIT, _MAKER),
+    "GeForce-RTX-4090": GpuEntry(None, None, 450, 24564, LIMIT, _MAKER),
+    # Hopper
     "H100-80GB-HBM3": GpuEntry(70, 119, 700, 81559, READINGS),
-    "H100-PCIe": GpuEntry(46, 86, 350, None, READINGS),
+    "H100-PCIe": GpuEntry(46, 86, 350, 81559, READINGS),
+    "H100-NVL": GpuEntry(None, None, 400, 95830, LIMIT, _MAKER),
+    "H800": GpuEntry(None, None, 700, 81559, LIMIT, _MAKER),
+    "H20": GpuEntry(None, None, 500, 97871, LIMIT, _MAKER),
     "H200": GpuEntry(76, 118, 700, 143771, CURVE, "own measurement on one H200; limit from the maker"),
+    "H200-NVL": GpuEntry(None, None, 600, 143771, LIMIT, _MAKER),
+    # Blackwell
     "B200": GpuEntry(140, 190, 1000, 183359, READINGS),
+    "B300": GpuEntry(None, None, 1100, None, LIMIT, _MAKER),
     "GB200": GpuEntry(None, None, 1200, None, LIMIT, _MAKER),
-    "RTX-A6000": GpuEntry(5, 71, 300, None, READINGS),
-    "MI210": GpuEntry(42, None, 300, None, IDLE),
-    # An OAM holds two dies and Kubernetes counts dies, so this entry does not have the name of the label.
+    "GB300": GpuEntry(None, None, 1400, None, LIMIT, _MAKER),
+    "RTX-PRO-6000-Blackwell-Server-Edition": GpuEntry(None, None, 600, 97887, LIMIT, _MAKER),
+    # AMD. An OAM of MI250 and MI250X holds two dies and Kubernetes counts dies, so those do not have the label's name.
+    "MI100": GpuEntry(None, None, 300, 32752, LIMIT, _MAKER),
+    "MI210": GpuEntry(42, None, 300, 65520, IDLE),
     "MI250X-OAM": GpuEntry(95, None, 560, None, IDLE),
-    "MI300X": GpuEntry(135, 175, 750, None, READINGS),
+    "MI300X": GpuEntry(135, 175, 750, 196592, READINGS),
+    "MI325X": GpuEntry(None, None, 1000, 262128, LIMIT, _MAKER),
+    "MI350X": GpuEntry(None, None, 1000, 294896, LIMIT, _MAKER),
+    "MI355X": GpuEntry(None, None, 1400, 294896, LIMIT, _MAKER),
+    # Intel
     "Gaudi2": GpuEntry(84, None, 600, None, IDLE),
     "Gaudi3": GpuEntry(None, None, 900, None, LIMIT, _MAKER),
 }
