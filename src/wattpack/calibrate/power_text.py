@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from wattpack.calibrate.fleet_fit import FleetFit
 from wattpack.errors import UserError
 from wattpack.files import is_standard_output, write_text
 from wattpack.model.power_file import MAX_BYTES, GpuItem, PowerFile, parse_power, to_toml
@@ -35,3 +36,22 @@ def with_entries(text: str, gpus: Mapping[str, GpuItem], comments: Mapping[str, 
 def write_entries(file: Path, text: str) -> None:
     parse_power(text.encode(), str(file))  # what is written can be read
     write_text(file, text)
+
+
+def fleet_item(fit: FleetFit, source: str) -> GpuItem | None:
+    """What the samples tell of a model; the rest of the entry is inherited. None where they tell nothing."""
+    if fit.idle_w is None and fit.max_w is None:
+        return None
+    return GpuItem(
+        idle_w=_rounded(fit.idle_w),
+        context_w=_rounded(fit.context_w),
+        max_w=_rounded(fit.max_w),
+        source=source,
+        confidence="fit",
+        samples=fit.samples,
+        fit_error_w=_rounded(fit.error_w),
+    )
+
+
+def _rounded(watts: float | None) -> float | None:
+    return None if watts is None else round(watts, 1)
