@@ -39,6 +39,8 @@ EXAMPLES = {
     "import": 50,
     "fit": 50,
     "serve": 40,
+    "calibrate gpu": 40,
+    "calibrate prometheus": 40,
     "policies": 15,
     "new-policy": 40,
     "again": 10,  # on a results folder that is there

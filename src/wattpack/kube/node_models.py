@@ -132,17 +132,16 @@ def cpu_model(labels: Mapping[str, str], reading: Reading) -> Known:
     """The configured label is final; else the instance type. What is assumed, and why, is in `how`."""
     label = reading.cpu_model_label
     assumed = f"{reading.profile.default_cpu} is assumed"
-    names = {_plain(name): name for name in reading.profile.cpus}
     if label and label in labels:
-        found = names.get(_plain(labels[label]))
-        if found is None:
+        found = _of_profile(labels[label], reading)
+        if found == "":
             known = ", ".join(sorted(reading.profile.cpus))
             raise Unreadable(f"label {label} is {labels[label]!r}, a CPU without a power entry; known: {known}")
         return Known(found, f"label {label}")
     for key in INSTANCE_TYPES:
         machine = machine_of(labels.get(key, ""))
         if machine is not None and machine.cpu:
-            if found := names.get(_plain(machine.cpu)):
+            if found := _of_profile(machine.cpu, reading):
                 return Known(found, f"instance type {labels[key]}")
             return Known("", f"{assumed}: {machine.cpu} of {labels[key]} has no power entry")
     numbers = tuple(labels.get(f"{NFD_CPU}{part}", "") for part in ("vendor_id", "family", "id"))
@@ -151,9 +150,12 @@ def cpu_model(labels: Mapping[str, str], reading: Reading) -> Known:
     return Known("", f"{assumed}: no label names the CPU")
 
 
+def _of_profile(name: str, reading: Reading) -> str:
+    plain = _plain(name)
+    return next((known for known in reading.profile.cpus if _plain(known) == plain), "")
+
+
 def _plain(name: str) -> str:
     """`Intel(R) Xeon(R) Platinum 8163 CPU @ 2.50GHz` in a label is like `Intel-R-Xeon-R-Platinum-8163-CPU-2.50GHz`."""
-    words = name.lower().replace("(r)", " ").replace("-", " ").replace("_", " ").replace("@", " ").split()
-    return " ".join(
-        word for word in words if word not in ("intel", "amd", "r", "cpu", "processor") and "ghz" not in word
-    )
+    words = re.sub(r"\d+[-_ ]core|\(r\)|[-_@]", " ", name.lower()).split()
+    return " ".join(word for word in words if word not in NO_NAMES and not word.endswith("ghz"))

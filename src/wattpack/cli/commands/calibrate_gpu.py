@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from wattpack.cli.csv_output import write_csv
 from wattpack.cli.outputs import check_files, words_beside
+from wattpack.cli.streams import note
 from wattpack.errors import UserError
-from wattpack.files import say
 
 if TYPE_CHECKING:
     from wattpack.calibrate.entry import Calibration
@@ -67,7 +67,7 @@ def calibrate_gpu_command(
         found = read_readings(again)
     else:
         # An entry that is there already is refused now rather than after minutes.
-        found = measure(gpu, load, seconds, shares, say, lambda product: check_new(out, model or entry_name(product)))
+        found = measure(gpu, load, seconds, shares, note, lambda product: check_new(out, model or entry_name(product)))
     if readings is not None:
         write_csv(readings, COLUMNS, found.rows())
     write_entry(found, by, model or entry_name(found.gpu), out)

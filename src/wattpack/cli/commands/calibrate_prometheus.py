@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from wattpack.cli.consoles import wide_console
 from wattpack.cli.outputs import check_files, words_beside
+from wattpack.cli.streams import note
 from wattpack.errors import UserError
-from wattpack.files import say
 
 if TYPE_CHECKING:
     from wattpack.calibrate.fleet_fit import FleetFit
@@ -61,7 +61,7 @@ def calibrate_prometheus_command(
     times = time_range(last, end, step)
     check_files({"--out": out}, (token_file,))
     server = Prometheus(url, read_token(token_file), timeout)
-    found = ask_fleet(server, times, share, say)
+    found = ask_fleet(server, times, share, note)
     fits = {model: fit_model(samples) for model, samples in sorted(found.items())}
     with words_beside(out if out is not None else Path("-")):
         print_fits(fits)
