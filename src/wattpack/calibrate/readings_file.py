@@ -23,10 +23,7 @@ class Readings(NamedTuple):
     readings: tuple[Reading, ...]
 
     def rows(self) -> list[tuple[object, ...]]:
-        return [
-            (reading.kind, round(reading.share, 4), round(reading.watts, 2), *reading[3:], self.gpu, self.limit_w)
-            for reading in self.readings
-        ]
+        return [(*reading, self.gpu, self.limit_w) for reading in self.readings]
 
     def watts(self, kind: str) -> list[tuple[float, float]]:
         """(share, watts) of one kind."""

@@ -43,7 +43,7 @@ def sweep(
     readings: list[Reading] = []
 
     def note(kind: str, share: float, watts: float, load: str) -> None:
-        reading = Reading(kind, share, watts, meter.clock_mhz(), meter.temperature_c(), load)
+        reading = Reading(kind, round(share, 4), round(watts, 2), meter.clock_mhz(), meter.temperature_c(), load)
         readings.append(reading)
         say(f"{kind:<16}{share:>6.1%}  {watts:7.1f} W  {reading.clock_mhz} MHz  {reading.temperature_c} C  {load}")
 

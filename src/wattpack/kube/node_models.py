@@ -12,6 +12,7 @@ Names that the user maps (`[models]`) are looked up first, whatever the label.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
