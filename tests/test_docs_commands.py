@@ -19,6 +19,7 @@ import pytest
 from cli.files import NODES, TASKS
 from wattpack.cli import COMMANDS, main
 from wattpack.datasets import alibaba2023
+from wattpack.datasets.sources import DATACENTERS
 from wattpack.experiments import steady
 from wattpack.experiments.bound import ahead
 from wattpack.policies import BUILT_IN, REGISTRY
@@ -60,7 +61,7 @@ ELSEWHERE = {
     "wattpack calibrate gpu --again readings.csv --out power.toml": AGAIN,
     "wattpack calibrate prometheus http://prometheus.monitoring:9090 --last 7d --out power.toml": PROMETHEUS,
 }
-RUN_HERE = {"bound", "compare", "defrag", "derive", "explain", "policies", "replay", "tune"}
+RUN_HERE = {"bound", "compare", "datacenters", "defrag", "derive", "explain", "policies", "replay", "traces", "tune"}
 WITH_INPUTS = {"bound", "compare", "tune"}  # --datacenter and --trace are built-in names unless given
 FEWEST_SEEDS = {"compare": "1", "tune": "2"}
 ARRIVALS = 1_200  # of a steady state, instead of 60,000: with one round of moves
@@ -86,7 +87,7 @@ def small(command: str) -> list[str]:
     """The words after `wattpack` with small inputs in the place of built-in ones, and one seed."""
     words = shlex.split(command)[1:]
     for i, word in enumerate(words[:-1]):
-        if word in ("--trace", "--datacenter") and words[i + 1] in (*alibaba2023.TRACES, alibaba2023.NAME):
+        if word in ("--trace", "--datacenter") and words[i + 1] in (*alibaba2023.TRACES, *DATACENTERS):
             words[i + 1] = f"./{words[i + 1]}"
         elif word == "--seeds":
             words[i + 1] = FEWEST_SEEDS[words[0]]
@@ -106,7 +107,7 @@ def write_inputs(folder: Path, page: Path) -> None:
     """Small files by every name that a page may give, and the plugins that the page shows."""
     timed = [f"{line},{10 * i if i else 'creation_time'}" for i, line in enumerate(TASKS.splitlines())]
     (folder / "cluster").mkdir()
-    for name in ("nodes.csv", "cluster/nodes.csv", alibaba2023.NAME):
+    for name in ("nodes.csv", "cluster/nodes.csv", *DATACENTERS):
         (folder / name).write_text(NODES)
     for name in ("tasks.csv", "cluster/tasks.csv", *alibaba2023.TRACES):
         (folder / name).write_text("\n".join(timed) + "\n")

@@ -53,6 +53,14 @@ ODD_COUNT = st.one_of(
     ),
     odd_text().filter(lambda text: not any(c.isdigit() for c in text)),
 )
+EDITS: dict[str, Strategy[str] | None] = {
+    "--add": number("2xT4-2", "1xH100-8:128c:1024g", "a10-1", "3xcpu:8c:16g"),
+    "--remove": number("T4", "1xT4", "A10-1", "cpu"),
+}
+ODD_EDITS = st.one_of(
+    st.sampled_from(("0xT4-1", "9999999xT4-1", "T4-99", "T4-0", "x", "-", "2xT4-1 3", "9" * 5000 + "xT4-1", "cpu:1c")),
+    odd_text(),
+)
 WINDOWS: dict[str, Strategy[str] | None] = {
     "--batch": number("1", "3", "100"),
     "--batch-seconds": number("15", "0.5"),
@@ -93,6 +101,7 @@ def replay(building: Building) -> list[str]:
         "--target": st.one_of(TARGETS, st.just("learnt")),
         "--profile": PROFILE,
         "--seed": number("0", "7"),
+        **EDITS,
         **WINDOWS,
     }
     return words + draw(given_options(options, faults))
@@ -339,6 +348,24 @@ def again(building: Building) -> list[str]:
     return list(WORDS)
 
 
+def datacenters(building: Building) -> list[str]:
+    draw, faults = building.draw, building.faults
+    building.add("nodes.csv", csv_file(node_rows(), faults and draw(st.booleans())))
+    names = st.sampled_from(("nodes.csv", "nodes.csv", "alibaba2026"))
+    words = ["datacenters", draw(st.one_of(names, st.sampled_from(NAMES)) if faults else names)]
+    if draw(st.booleans()):
+        words += ["--out", building.output()]
+    options = {**EDITS, "--profile": PROFILE}
+    return words + draw(given_options(options, faults, dict.fromkeys(EDITS, ODD_EDITS)))
+
+
+def traces(building: Building) -> list[str]:
+    draw, faults = building.draw, building.faults
+    building.add("tasks.csv", csv_file(task_rows(), faults))
+    words = ["traces", draw(TARGETS)] if draw(st.integers(0, 3)) else ["traces"]
+    return [*words, "--out", building.output()] if draw(st.booleans()) else words
+
+
 def policies(building: Building) -> list[str]:
     return [
         "policies",
@@ -447,6 +474,8 @@ COMMANDS: dict[str, Grammar] = {
     "serve": serve,
     "calibrate gpu": calibrate_gpu,
     "calibrate prometheus": calibrate_prometheus,
+    "datacenters": datacenters,
+    "traces": traces,
     "policies": policies,
     "new-policy": new_policy,
     "again": again,

@@ -41,6 +41,8 @@ EXAMPLES = {
     "serve": 40,
     "calibrate gpu": 40,
     "calibrate prometheus": 40,
+    "datacenters": 30,
+    "traces": 15,
     "policies": 15,
     "new-policy": 40,
     "again": 10,  # on a results folder that is there

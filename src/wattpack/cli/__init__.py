@@ -61,6 +61,11 @@ COMMANDS = {
         f"{ROOM}.new_policy:new_policy_command",
         "A policy of your own to start from, with a test.",
     ),
+    "datacenters": (
+        f"{ROOM}.datacenters:datacenters_command",
+        "The built-in datacenters: list, describe, edit, write as CSV.",
+    ),
+    "traces": (f"{ROOM}.traces:traces_command", "The built-in traces: list, write as CSV."),
     "policies": (f"{ROOM}.policies:policies_command", "The policies, one line each."),
 }
 

@@ -12,10 +12,15 @@ from typing import NamedTuple
 CURVE = "curve"  # measured by us over all shares in use, on one GPU
 READINGS = "readings"  # idle and context from public logs, few readings each
 IDLE = "idle"  # readings of the idle GPU only
+SIBLING = "sibling"  # limit from the maker; idle and context are those of a GPU with the same chip and kind of board
 LIMIT = "limit"  # the maker's power limit only; such entries are in no profile
 
 _LOGS = "readings in public logs; limit from the maker"
 _MAKER = "limit from the maker"
+
+
+def _as(model: str) -> str:
+    return f"limit from the maker; idle and context as {model}, which has the same chip and kind of board"
 
 
 class GpuEntry(NamedTuple):
@@ -38,49 +43,49 @@ class CpuEntry(NamedTuple):
 
 GPUS = {
     # NVIDIA Kepler to Volta. K80 and M60 are boards with two GPUs: the entry is one of them, as Kubernetes counts.
-    "K80": GpuEntry(None, None, 149, 11441, LIMIT, _MAKER),
+    "K80": GpuEntry(31, None, 149, 11441, IDLE),
     "M60": GpuEntry(None, None, 150, 7680, LIMIT, _MAKER),
     "P4": GpuEntry(None, None, 75, 7680, LIMIT, _MAKER),
-    "P40": GpuEntry(None, None, 250, 24576, LIMIT, _MAKER),
+    "P40": GpuEntry(10, None, 250, 24576, IDLE),
     "P100-PCIE-16GB": GpuEntry(28, None, 250, 16280, IDLE),
     "P100-SXM2-16GB": GpuEntry(None, None, 300, 16280, LIMIT, _MAKER),
-    "V100-PCIE-16GB": GpuEntry(None, None, 250, 16160, LIMIT, _MAKER),
-    "V100-PCIE-32GB": GpuEntry(None, None, 250, 32510, LIMIT, _MAKER),
+    "V100-PCIE-16GB": GpuEntry(25, 38, 250, 16160, READINGS),
+    "V100-PCIE-32GB": GpuEntry(25, 38, 250, 32510, SIBLING, _as("V100-PCIE-16GB")),
     "V100-SXM2-16GB": GpuEntry(45, 53, 300, 16160, READINGS),
     "V100-SXM2-32GB": GpuEntry(45, 53, 300, 32510, READINGS),
     # Turing
     "T4": GpuEntry(10, 28, 70, 15360, READINGS),
-    "T4G": GpuEntry(None, None, 70, 15360, LIMIT, _MAKER),
+    "T4G": GpuEntry(10, 28, 70, 15360, SIBLING, _as("T4")),
     "Quadro-RTX-6000": GpuEntry(None, None, 260, 24576, LIMIT, _MAKER),
     "Quadro-RTX-8000": GpuEntry(None, None, 260, 49152, LIMIT, _MAKER),
     # Ampere. A16 is a board with four GPUs and 250 W.
     "A2": GpuEntry(None, None, 60, 15356, LIMIT, _MAKER),
     "A10": GpuEntry(12, 42, 150, 23028, READINGS),
-    "A10G": GpuEntry(None, None, 300, 23028, LIMIT, _MAKER),
+    "A10G": GpuEntry(11, None, 300, 23028, IDLE),
     "A16": GpuEntry(None, None, 62.5, 15356, LIMIT, _MAKER),
     "A30": GpuEntry(30, None, 165, 24576, IDLE),
     "A40": GpuEntry(25, 70, 300, 46068, READINGS),
     "RTX-A6000": GpuEntry(5, 71, 300, 49140, READINGS),
-    "GeForce-RTX-3090": GpuEntry(None, None, 350, 24576, LIMIT, _MAKER),
+    "GeForce-RTX-3090": GpuEntry(28, None, 350, 24576, IDLE),
     "A100-SXM4-40GB": GpuEntry(46, 85, 400, 40960, READINGS),
     "A100-SXM4-80GB": GpuEntry(48, 85, 400, 81920, READINGS),
+    "A800-SXM4-80GB": GpuEntry(48, 85, 400, 81920, SIBLING, _as("A100-SXM4-80GB")),
     "A100-PCIE-40GB": GpuEntry(45, None, 250, 40960, IDLE),
-    "A100-80GB-PCIe": GpuEntry(None, None, 300, 81920, LIMIT, _MAKER),
-    "A800-SXM4-80GB": GpuEntry(None, None, 400, 81920, LIMIT, _MAKER),
+    "A100-80GB-PCIe": GpuEntry(45, None, 300, 81920, IDLE),
     "A800-80GB-PCIe": GpuEntry(None, None, 300, 81920, LIMIT, _MAKER),
-    # Ada
+    # Ada. The driver shows 350 W for an L20, the maker's data sheet says 275.
     "L4": GpuEntry(15, 28, 72, 23034, READINGS),
-    "L20": GpuEntry(None, None, 275, 46068, LIMIT, _MAKER),
-    "L40": GpuEntry(None, None, 300, 46068, LIMIT, _MAKER),
+    "L20": GpuEntry(28, 94, 275, 46068, SIBLING, _as("L40S")),
+    "L40": GpuEntry(35, None, 300, 46068, IDLE),
     "L40S": GpuEntry(28, 94, 350, 46068, READINGS),
     "RTX-6000-Ada-Generation": GpuEntry(None, None, 300, 49140, LIMIT, _MAKER),
-    "GeForce-RTX-4090": GpuEntry(None, None, 450, 24564, LIMIT, _MAKER),
-    # Hopper
+    "GeForce-RTX-4090": GpuEntry(17, None, 450, 24564, IDLE),
+    # Hopper. The driver shows 500 W for an H20, the maker's data sheet says 400.
     "H100-80GB-HBM3": GpuEntry(70, 119, 700, 81559, READINGS),
     "H100-PCIe": GpuEntry(46, 86, 350, 81559, READINGS),
-    "H100-NVL": GpuEntry(None, None, 400, 95830, LIMIT, _MAKER),
-    "H800": GpuEntry(None, None, 700, 81559, LIMIT, _MAKER),
-    "H20": GpuEntry(None, None, 500, 97871, LIMIT, _MAKER),
+    "H100-NVL": GpuEntry(62, None, 400, 95830, IDLE),
+    "H800": GpuEntry(70, 119, 700, 81559, SIBLING, _as("H100-80GB-HBM3")),
+    "H20": GpuEntry(70, 119, 400, 97871, SIBLING, _as("H100-80GB-HBM3")),
     "H200": GpuEntry(76, 118, 700, 143771, CURVE, "own measurement on one H200; limit from the maker"),
     "H200-NVL": GpuEntry(None, None, 600, 143771, LIMIT, _MAKER),
     # Blackwell

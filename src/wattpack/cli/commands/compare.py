@@ -16,6 +16,7 @@ from wattpack.cli.show_results import print_curves, print_paths, print_steady_st
 from wattpack.cli.streams import note
 from wattpack.comparison import Comparison, compare
 from wattpack.datasets import alibaba2023
+from wattpack.datasets.edits import with_edits
 from wattpack.datasets.sources import load_datacenter, load_trace
 from wattpack.engine.windows.batch import new_batch
 from wattpack.errors import UserError
@@ -34,6 +35,8 @@ from wattpack.report.provenance import never_fit
 def compare_command(
     *,
     datacenter: str = alibaba2023.NAME,
+    add: list[str] | None = None,
+    remove: list[str] | None = None,
     trace: list[str] | None = None,
     policy: list[str] | None = None,
     seeds: int = DEFAULT_SEEDS,
@@ -59,6 +62,11 @@ def compare_command(
     ----------
     datacenter
         Built-in name or CSV file of nodes.
+    add
+        Nodes to add at the end, like 20xH100-8 or, with the vCPU and GiB of a node, 20xH100-8:128c:1024g; may be given
+        again.
+    remove
+        Nodes to leave out, first: a model like T4, or 10xT4-2; may be given again.
     trace
         Built-in name (default, multigpu20 ... gpuspec33) or CSV file of tasks; may be given again.
     policy
@@ -93,6 +101,7 @@ def compare_command(
     no_check
         Run plugins without checking their policies first (about a second each).
     """
+    datacenter = with_edits(datacenter, add, remove)
     plugins = load_plugins(plugin or [], not no_check)
     loads = parse_loads(steady) if steady is not None else ()
     moving = parse_moving(defrag_every, defrag_moves, defrag_pause_seconds, bool(loads))

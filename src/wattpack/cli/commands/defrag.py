@@ -12,10 +12,10 @@ from wattpack.cli.not_understood import refuse_not_understood
 from wattpack.cli.options import profile_option
 from wattpack.cli.outputs import check_files, words_beside
 from wattpack.cli.side_by_side import print_side_by_side
-from wattpack.datasets.csv_files import read_datacenter, read_workload
+from wattpack.datasets.csv_files import read_workload
 from wattpack.datasets.placements import COLUMNS as DECISIONS
 from wattpack.datasets.placements import read_placements
-from wattpack.datasets.sources import load_trace
+from wattpack.datasets.sources import load_datacenter, load_trace
 from wattpack.engine.runs.record import gpu_index_text
 from wattpack.errors import UserError
 from wattpack.experiments.bound.curves import bound_is_quick
@@ -45,6 +45,8 @@ def defrag_command(
     gpu_worth: float = WORTH_W,
     least: float = LEAST_W,
     profile: str = PAPER.name,
+    add: list[str] | None = None,
+    remove: list[str] | None = None,
     out: Path | None = None,
     placements_out: Path | None = None,
 ) -> None:
@@ -56,7 +58,7 @@ def defrag_command(
     Parameters
     ----------
     nodes
-        CSV file: sn,cpu_milli,memory_mib,gpu,model.
+        CSV file: sn,cpu_milli,memory_mib,gpu,model. A built-in name works too.
     tasks
         CSV file: name,cpu_milli,memory_mib,num_gpu,gpu_milli[,gpu_spec].
     placements
@@ -71,6 +73,11 @@ def defrag_command(
         Watts (with priced GPUs) that a chain must save per move to be listed.
     profile
         Power profile: paper, linear, concave, measured.
+    add
+        Nodes to add at the end, like 20xH100-8 or, with the vCPU and GiB of a node, 20xH100-8:128c:1024g; may be given
+        again.
+    remove
+        Nodes to leave out, first: a model like T4, or 10xT4-2; may be given again.
     out
         Write the moves here, as CSV.
     placements_out
@@ -84,7 +91,8 @@ def defrag_command(
     if not 0 < least < 1e6:
         raise UserError(f"--least {least:g}, expected watts above 0: a move that brings nothing is never worth it")
     refuse_not_understood(placements, nodes, tasks)
-    datacenter, workload = read_datacenter(nodes, watts), read_workload(tasks)
+    datacenter = load_datacenter(str(nodes), add=add or (), remove=remove or (), profile=watts)
+    workload = read_workload(tasks)
     aim = Target.of(workload if target is None else load_trace(target))
     placed = read_placements(placements, datacenter, workload)
     check_files({"--out": out, "--placements-out": placements_out}, (nodes, tasks, placements, target))

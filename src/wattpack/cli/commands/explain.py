@@ -12,9 +12,9 @@ from rich.text import Text
 from wattpack.cli.consoles import wide_console
 from wattpack.cli.options import check_seed
 from wattpack.cli.plugins import faults_of, load_plugins
-from wattpack.datasets.csv_files import read_datacenter, read_workload
+from wattpack.datasets.csv_files import read_workload
 from wattpack.datasets.inflation import seeded
-from wattpack.datasets.sources import load_trace
+from wattpack.datasets.sources import load_datacenter, load_trace
 from wattpack.engine.core.engine import Engine
 from wattpack.engine.core.explain import Explanation, explain
 from wattpack.engine.runs.arrivals import draw_luck, run_arrivals
@@ -38,6 +38,8 @@ def explain_command(
     target: str | None = None,
     top: int = 20,
     seed: int = 0,
+    add: list[str] | None = None,
+    remove: list[str] | None = None,
     plugin: list[Path] | None = None,
     no_check: bool = False,
 ) -> None:
@@ -46,7 +48,7 @@ def explain_command(
     Parameters
     ----------
     nodes
-        CSV file of nodes.
+        CSV file of nodes, or a built-in name.
     tasks
         CSV file of tasks.
     policy
@@ -63,6 +65,11 @@ def explain_command(
         Nodes to show, best first, and as many that do not fit; 0 shows all.
     seed
         For policy random only.
+    add
+        Nodes to add at the end, like 20xH100-8 or, with the vCPU and GiB of a node, 20xH100-8:128c:1024g; may be given
+        again.
+    remove
+        Nodes to leave out, first: a model like T4, or 10xT4-2; may be given again.
     plugin
         Python file that registers policies of your own; may be given again.
     no_check
@@ -78,7 +85,7 @@ def explain_command(
     if top < 0:
         raise UserError(f"--top {top}, expected 0 (all) or more")
     check_seed(seed)
-    datacenter = read_datacenter(nodes)
+    datacenter = load_datacenter(str(nodes), add=add or (), remove=remove or ())
     workload = read_workload(tasks)
     trace = workload if target is None else load_trace(target)
     index = task_index(workload, task, tasks)

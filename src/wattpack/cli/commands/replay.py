@@ -12,11 +12,11 @@ from wattpack.cli.outputs import check_files, words_beside
 from wattpack.cli.plugins import faults_of, load_plugins
 from wattpack.cli.side_by_side import print_saving
 from wattpack.cli.streams import note
-from wattpack.datasets.csv_files import read_arrival_s, read_datacenter, read_workload
+from wattpack.datasets.csv_files import read_arrival_s, read_workload
 from wattpack.datasets.inflation import seeded
 from wattpack.datasets.placements import COLUMNS as DECISIONS
 from wattpack.datasets.placements import read_placements
-from wattpack.datasets.sources import load_trace
+from wattpack.datasets.sources import load_datacenter, load_trace
 from wattpack.engine.runs.arrivals import simulate
 from wattpack.engine.runs.learning import LEARNT, simulate_learning
 from wattpack.engine.runs.record import Run
@@ -53,6 +53,8 @@ def replay_command(
     placements: Path | None = None,
     profile: str = PAPER.name,
     seed: int = 0,
+    add: list[str] | None = None,
+    remove: list[str] | None = None,
     batch: int = 1,
     batch_seconds: float | None = None,
     batch_milp_seconds: float = 0.0,
@@ -64,7 +66,7 @@ def replay_command(
     Parameters
     ----------
     nodes
-        CSV file: sn,cpu_milli,memory_mib,gpu,model. Its order is the node order.
+        CSV file: sn,cpu_milli,memory_mib,gpu,model. Its order is the node order. A built-in name works too.
     tasks
         CSV file: name,cpu_milli,memory_mib,num_gpu,gpu_milli[,gpu_spec]. Its order is the order of arrival.
     policy
@@ -83,6 +85,11 @@ def replay_command(
         Power profile: paper, linear, concave, measured.
     seed
         For policy random only.
+    add
+        Nodes to add at the end, like 20xH100-8 or, with the vCPU and GiB of a node, 20xH100-8:128c:1024g; may be given
+        again.
+    remove
+        Nodes to leave out, first: a model like T4, or 10xT4-2; may be given again.
     batch
         Number of tasks that are held and placed together. Decisions stay in the order of the tasks file, the series is
         in the order of placing.
@@ -105,7 +112,7 @@ def replay_command(
         raise UserError(f"--target {LEARNT} with --batch {batch}, expected one of them")
     if placements is not None:
         refuse_not_understood(placements, nodes, tasks)
-    datacenter = read_datacenter(nodes, watts)
+    datacenter = load_datacenter(str(nodes), add=add or (), remove=remove or (), profile=watts)
     workload = read_workload(tasks)
     arrival_s = None if batch_seconds is None else read_arrival_s(tasks)
     aim = Target.of(workload if target in (None, LEARNT) else load_trace(str(target)))

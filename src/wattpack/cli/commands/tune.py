@@ -11,6 +11,7 @@ from wattpack.cli.outputs import EXPERIMENT, check_folder
 from wattpack.cli.plugins import load_plugins
 from wattpack.cli.progress import progress_bar
 from wattpack.datasets import alibaba2023
+from wattpack.datasets.edits import short_name, with_edits
 from wattpack.datasets.inflation import UP_TO
 from wattpack.errors import UserError
 from wattpack.experiments.lineup import BASELINE
@@ -31,6 +32,8 @@ HEADER = (
 def tune_command(
     *,
     datacenter: str = alibaba2023.NAME,
+    add: list[str] | None = None,
+    remove: list[str] | None = None,
     trace: str = "default",
     seeds: int = 10,
     loads: str | None = None,
@@ -53,6 +56,11 @@ def tune_command(
     ----------
     datacenter
         Built-in name or CSV file of nodes.
+    add
+        Nodes to add at the end, like 20xH100-8 or, with the vCPU and GiB of a node, 20xH100-8:128c:1024g; may be given
+        again.
+    remove
+        Nodes to leave out, first: a model like T4, or 10xT4-2; may be given again.
     trace
         Built-in name or CSV file of tasks.
     seeds
@@ -78,6 +86,7 @@ def tune_command(
     no_check
         Run plugins without checking their policies first (about a second each).
     """
+    datacenter = with_edits(datacenter, add, remove)
     plugins = load_plugins(plugin or [], not no_check)
     profile_option(profile)
     if not 0 <= grar_loss <= 1:
@@ -134,7 +143,7 @@ def title_of(wanted: Wanted) -> str:
     """The datacenter, trace and loads, in a line."""
     where = [f"fill-up at {', '.join(f'{load:g}' for load in wanted.loads)}"] if wanted.loads else []
     where += [f"steady state at {', '.join(f'{load:g}' for load in wanted.steady)}"] if wanted.steady else []
-    return f"{Path(wanted.trace).stem} on {Path(wanted.datacenter).stem}, {' and '.join(where)}"
+    return f"{Path(wanted.trace).stem} on {short_name(wanted.datacenter)}, {' and '.join(where)}"
 
 
 def write_figure(tuned: Tuned, wanted: Wanted, out: Path) -> list[Path]:
