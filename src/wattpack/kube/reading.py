@@ -9,7 +9,7 @@ from functools import cached_property
 from wattpack.errors import UserError
 from wattpack.kube.dialects import DIALECTS
 from wattpack.kube.dialects.dialect import Dialect
-from wattpack.kube.products import model_of
+from wattpack.model.gpu_names import model_of
 from wattpack.model.power import PAPER, PowerProfile
 
 
