@@ -6,6 +6,7 @@ no network here.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
@@ -17,6 +18,7 @@ from wattpack.engine.core.state import CPU_POWER, FRAGMENTATION, GPU_POWER, MICR
 from wattpack.engine.live.one_decision import Choice, consider, place_one, release_one
 from wattpack.kube.cluster_engine import ClusterEngine
 from wattpack.kube.decision import Decision, new_decision
+from wattpack.kube.dialects.mig import MIG
 from wattpack.kube.facts import NodeFacts, PodFacts
 from wattpack.kube.gpus import bits
 from wattpack.kube.reservations import Event, Reservation, Reservations, State
@@ -24,6 +26,7 @@ from wattpack.model.policy import Mix
 from wattpack.model.power import PowerProfile, total_power
 from wattpack.model.target import Target
 
+CONFLICT = "holds a pod whose GPUs could not be counted"
 Offered = Iterable[str] | NDArray[np.int64] | None  # nodes by name or by number; None: all
 
 
@@ -36,13 +39,17 @@ class Cluster:
         self.rng = np.random.default_rng(seed)
         self.nodes: dict[str, NodeFacts] = {}
         self.reservations = Reservations()
+        self.closed: dict[str, str] = {}  # nodes that take no pods with GPUs, and why
+        self.cut: dict[str, str] = {}  # the same for nodes with MIG devices, which take pods that ask for those
         self.arrived: set[str] = set()  # uids of pods whose arrival the policy knows
         self.in_step = ClusterEngine(mix, profile, target, order, seed, self.nodes, self.reservations)
 
     def empty_copy(self) -> Cluster:
         """A cluster under the same policy, without nodes and pods."""
         own = self.in_step
-        return Cluster(own.mix, own.profile, own.target, own.order, own.seed)
+        made = Cluster(own.mix, own.profile, own.target, own.order, own.seed)
+        made.closed, made.cut = self.closed, self.cut
+        return made
 
     # ---- what the cluster shows
 
@@ -103,10 +110,28 @@ class Cluster:
             numbers = offered
         else:
             numbers = np.array([self.index[name] for name in offered if name in self.index], dtype=np.int64)
+        asked = set(numbers.tolist())
+        closed = {n: why for name, why in self.closed_to(pod).items() if (n := self.index.get(name)) in asked}
+        if closed:
+            numbers = numbers[~np.isin(numbers, list(closed))]
         luck = self.rng.random(2)
         chosen = int(consider(engine.state, engine.plan, engine.scores, k, luck, numbers, self.choice))
         engine.stop_if_faulty()
-        return new_decision(pod, engine, chosen, self.choice)
+        decision = new_decision(pod, engine, chosen, self.choice)
+        decision.offered += len(closed)
+        decision.refused |= Counter(closed.values())
+        return decision
+
+    def closed_to(self, pod: PodFacts) -> dict[str, str]:
+        """Nodes that take no such pod although they may have room, and why: GPUs there may be in use."""
+        if pod.task.num_gpu == 0:
+            return {}
+        found = dict(self.closed)
+        for uid in self.conflicts:
+            reservation = self.reservations.get(uid)
+            if reservation is not None:
+                found.setdefault(reservation.node, CONFLICT)
+        return found if pod.dialect == MIG.name else self.cut | found
 
     @property
     def choice(self) -> Choice:

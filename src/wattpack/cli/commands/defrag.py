@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from wattpack.cli.csv_output import write_csv
-from wattpack.cli.not_understood import refuse_not_understood
+from wattpack.cli.not_understood import with_closed_nodes
 from wattpack.cli.options import profile_option
 from wattpack.cli.outputs import check_files, words_beside
 from wattpack.cli.side_by_side import print_side_by_side
@@ -83,8 +83,10 @@ def defrag_command(
         raise UserError(f"--gpu-worth {gpu_worth:g}, expected watts from 0 to a million")
     if not 0 < least < 1e6:
         raise UserError(f"--least {least:g}, expected watts above 0: a move that brings nothing is never worth it")
-    refuse_not_understood(placements, nodes, tasks)
-    datacenter, workload = read_datacenter(nodes, watts), read_workload(tasks)
+    datacenter, workload = (
+        with_closed_nodes(read_datacenter(nodes, watts), nodes, tasks, placements),
+        read_workload(tasks),
+    )
     aim = Target.of(workload if target is None else load_trace(target))
     placed = read_placements(placements, datacenter, workload)
     check_files({"--out": out, "--placements-out": placements_out}, (nodes, tasks, placements, target))
@@ -96,7 +98,9 @@ def defrag_command(
     bound_w = before[0]
     if len(workload) > 0 and bound_is_quick(workload):
         counts = np.bincount(workload.sequence[placed.node >= 0], minlength=len(workload.classes))
-        bound_w = ConfigurationLp(datacenter, workload.classes, watts).solve(counts).power_w
+        # Tasks may be on nodes that take no new ones: a bound for all placements, those included, knows no pools.
+        anywhere = [task._replace(pool_spec="") for task in workload.classes]
+        bound_w = ConfigurationLp(datacenter.without_pools(), anywhere, watts).solve(counts).power_w
     if out is not None:
         write_csv(out, HEADER, move_rows(found, datacenter, workload))
     if placements_out is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from wattpack.kube.eligible import eligible
+from wattpack.kube.constraints import eligible
 from wattpack.kube.objects import Node, Pod
 
 

@@ -1,0 +1,148 @@
+"""Which nodes a pod may go to: the one translation of Kubernetes' own filters, for `import`, `fit`, shadow and `serve`.
+
+Cordons, taints, node selectors and required node affinity (labels and names of nodes) are read, the architecture
+(kubernetes.io/arch) among the labels. Not read: affinity between pods, topology spread, host ports, volumes, resources
+other than CPU, memory and GPUs, runtime classes, scheduling gates. tests/e2e/test_verdicts.py compares with the
+verdicts of kube-scheduler.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from wattpack.kube.objects import Expression, Node, Pod, Taint
+
+HARD = ("NoSchedule", "NoExecute")
+CORDON = Taint("node.kubernetes.io/unschedulable", "", "NoSchedule")
+NOT_READY = Taint("node.kubernetes.io/not-ready", "", "NoSchedule")
+NAME_FIELD = "metadata.name"
+# Running pods keep to these unless they name them themselves: an image is built for one architecture and system.
+KEPT_LABELS = ("kubernetes.io/arch", "kubernetes.io/os")
+_WHOLE_NUMBER = re.compile(r"[+-]?[0-9]{1,19}", re.ASCII)
+
+
+class Wish(NamedTuple):
+    """One requirement on a label, or on the name of the node."""
+
+    key: str
+    operator: str
+    values: tuple[str, ...]
+
+
+class Term(NamedTuple):
+    """Requirements that must all hold."""
+
+    labels: tuple[Wish, ...]
+    fields: tuple[Wish, ...]
+
+
+class Tolerated(NamedTuple):
+    key: str
+    operator: str
+    value: str
+    effect: str
+
+
+class Constraints(NamedTuple):
+    """What limits the nodes of a pod. Equal constraints allow equal nodes."""
+
+    selector: tuple[tuple[str, str], ...] = ()
+    terms: tuple[Term, ...] | None = None  # of which one must hold; None: no required affinity
+    tolerations: tuple[Tolerated, ...] = ()
+
+
+def constraints_of(pod: Pod) -> Constraints:
+    spec = pod.spec
+    affinity = spec.affinity.node_affinity if spec.affinity else None
+    required = affinity.required_during_scheduling_ignored_during_execution if affinity else None
+    terms = None
+    if required is not None:
+        terms = tuple(
+            Term(_wishes(term.match_expressions), _wishes(term.match_fields)) for term in required.node_selector_terms
+        )
+    tolerations = {Tolerated(t.key, t.operator or "Equal", t.value, t.effect) for t in spec.tolerations}
+    return Constraints(tuple(sorted(spec.node_selector.items())), terms, tuple(sorted(tolerations)))
+
+
+def constraints_on(pod: Pod, node: Node) -> Constraints:
+    """The constraints of a pod that runs on `node`: it also keeps to the node's architecture and operating system."""
+    own = constraints_of(pod)
+    named = {key for key, _ in own.selector} | {wish.key for term in own.terms or () for wish in term.labels}
+    labels = node.metadata.labels
+    kept = [(key, labels[key]) for key in KEPT_LABELS if key in labels and key not in named]
+    return own._replace(selector=tuple(sorted((*own.selector, *kept)))) if kept else own
+
+
+def eligible(pod: Pod, node: Node) -> bool:
+    """Whether the node's cordon, condition, taints, labels and name allow the pod."""
+    return allows(constraints_of(pod), node)
+
+
+def allows(constraints: Constraints, node: Node) -> bool:
+    if any(not tolerates(constraints, taint) for taint in hard_taints(node)):
+        return False
+    labels = node.metadata.labels
+    if any(labels.get(key) != value for key, value in constraints.selector):
+        return False
+    if constraints.terms is None:
+        return True
+    return any(_term_holds(term, node) for term in constraints.terms)
+
+
+def hard_taints(node: Node) -> list[Taint]:
+    """The taints that keep pods out. A cordon is one, and so is a node that is not ready, before it has the taint."""
+    found = [taint for taint in node.spec.taints if taint.effect in HARD]
+    return found + ([CORDON] if node.spec.unschedulable else []) + ([] if is_ready(node) else [NOT_READY])
+
+
+def is_ready(node: Node) -> bool:
+    return not any(condition.type == "Ready" and condition.status != "True" for condition in node.status.conditions)
+
+
+def tolerates(constraints: Constraints, taint: Taint) -> bool:
+    for toleration in constraints.tolerations:
+        if toleration.effect not in ("", taint.effect):
+            continue
+        if toleration.operator == "Exists" and toleration.key in ("", taint.key):
+            return True
+        if toleration.key == taint.key and toleration.operator == "Equal" and toleration.value == taint.value:
+            return True
+    return False
+
+
+def _wishes(expressions: Iterable[Expression]) -> tuple[Wish, ...]:
+    return tuple(Wish(e.key, e.operator, tuple(e.values)) for e in expressions)
+
+
+def _term_holds(term: Term, node: Node) -> bool:
+    """A term without any requirement holds nowhere."""
+    if not term.labels and not term.fields:
+        return False
+    name = {NAME_FIELD: node.metadata.name}
+    return all(holds(w, node.metadata.labels) for w in term.labels) and all(holds(w, name) for w in term.fields)
+
+
+def holds(wish: Wish, labels: Mapping[str, str]) -> bool:
+    value = labels.get(wish.key)
+    match wish.operator:
+        case "In":
+            return value in wish.values
+        case "NotIn":
+            return value not in wish.values
+        case "Exists":
+            return value is not None
+        case "DoesNotExist":
+            return value is None
+        case "Gt" | "Lt":
+            return value is not None and _compares(wish, value)
+    return False
+
+
+def _compares(wish: Wish, value: str) -> bool:
+    """Both are whole numbers in decimal digits, as Kubernetes requires; any other text does not hold."""
+    if len(wish.values) != 1 or not _WHOLE_NUMBER.fullmatch(wish.values[0]) or not _WHOLE_NUMBER.fullmatch(value):
+        return False
+    limit, have = int(wish.values[0]), int(value)
+    return have > limit if wish.operator == "Gt" else have < limit
