@@ -231,7 +231,7 @@ class _Taking:
         pools = in_pools([self.objects[name] for name in sorted(self.known)], only, wanted)
         for name in sorted(self.known):
             why = [why for _, why in self.closed.get(name, [])] + ([pools.closed[name]] if name in pools.closed else [])
-            said = "; ".join(why) or ("tainted" if pools.only[name] else "")
+            said = "; ".join(dict.fromkeys(why)) or ("tainted" if pools.only[name] else "")
             found.access[name] = Access(pools.name[name], pools.only[name], said)
         for (task, pod), constraints in zip(tasks, wanted, strict=True):
             own = task.pod.task
