@@ -15,6 +15,7 @@ GPU = "nvidia.com/gpu"
 A100 = "NVIDIA-A100-SXM4-80GB"
 HAMI = [{"devmem": 81920, "health": True} for _ in range(2)]
 DRIVER = "gpu.nvidia.com"
+TOLERANT = {"tolerations": [{"key": "team", "operator": "Exists"}]}
 TAKEN = {"cordoned", "mig", "claims", "gaudi", "amd", "twofold"}
 
 
@@ -75,9 +76,7 @@ def share(milli: int, index: int | None = None) -> Json:
 def pods() -> list[Json]:
     return [
         pod_json("whole", node="plain", cpu="8", **{GPU: "1"}),
-        pod_json(
-            "lone", node="tainted", cpu="8", spec={"tolerations": [{"key": "team", "operator": "Exists"}]}, **{GPU: "1"}
-        ),
+        pod_json("lone", node="tainted", cpu="8", spec=TOLERANT, **{GPU: "1"}),
         pod_json("ali", node="alibaba", annotations=share(300, 1)),
         pod_json("kai", node="plain", annotations={"gpu-fraction": "0.5"}),
         pod_json("hami", node="hami", **{GPU: "1", "nvidia.com/gpumem": "40960"}),

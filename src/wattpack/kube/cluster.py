@@ -26,6 +26,7 @@ from wattpack.model.policy import Mix
 from wattpack.model.power import PowerProfile, total_power
 from wattpack.model.target import Target
 
+FOREIGN = "offers GPUs in another dialect"
 CONFLICT = "holds a pod whose GPUs could not be counted"
 Offered = Iterable[str] | NDArray[np.int64] | None  # nodes by name or by number; None: all
 
@@ -41,6 +42,8 @@ class Cluster:
         self.reservations = Reservations()
         self.closed: dict[str, str] = {}  # nodes that take no pods with GPUs, and why
         self.cut: dict[str, str] = {}  # the same for nodes with MIG devices, which take pods that ask for those
+        self.words: dict[str, frozenset[str]] = {}  # nodes that offer GPUs in dialects' own words, and in which
+        self._foreign: dict[str, dict[str, str]] = {}  # by dialect: the nodes with other words only
         self.arrived: set[str] = set()  # uids of pods whose arrival the policy knows
         self.in_step = ClusterEngine(mix, profile, target, order, seed, self.nodes, self.reservations)
 
@@ -48,7 +51,8 @@ class Cluster:
         """A cluster under the same policy, without nodes and pods."""
         own = self.in_step
         made = Cluster(own.mix, own.profile, own.target, own.order, own.seed)
-        made.closed, made.cut = self.closed, self.cut
+        made.closed, made.cut, made.words = self.closed, self.cut, self.words
+        made._foreign = self._foreign
         return made
 
     # ---- what the cluster shows
@@ -110,16 +114,18 @@ class Cluster:
             numbers = offered
         else:
             numbers = np.array([self.index[name] for name in offered if name in self.index], dtype=np.int64)
-        asked = set(numbers.tolist())
-        closed = {n: why for name, why in self.closed_to(pod).items() if (n := self.index.get(name)) in asked}
-        if closed:
+        closed: dict[int, str] = {}
+        if shut := self.closed_to(pod):
+            asked = set(numbers.tolist())
+            closed = {self.index[name]: why for name, why in shut.items() if self.index.get(name) in asked}
             numbers = numbers[~np.isin(numbers, list(closed))]
         luck = self.rng.random(2)
         chosen = int(consider(engine.state, engine.plan, engine.scores, k, luck, numbers, self.choice))
         engine.stop_if_faulty()
         decision = new_decision(pod, engine, chosen, self.choice)
-        decision.offered += len(closed)
-        decision.refused |= Counter(closed.values())
+        if closed:
+            decision.offered += len(closed)
+            decision.refused |= Counter(closed.values())
         return decision
 
     def closed_to(self, pod: PodFacts) -> dict[str, str]:
@@ -131,7 +137,26 @@ class Cluster:
             reservation = self.reservations.get(uid)
             if reservation is not None:
                 found.setdefault(reservation.node, CONFLICT)
-        return found if pod.dialect == MIG.name else self.cut | found
+        if pod.dialect != MIG.name:
+            found = self.cut | found
+        if pod.dialect and self.words:
+            found = self.foreign_to(pod.dialect) | found
+        return found
+
+    def speak(self, node: str, words: frozenset[str]) -> None:
+        """Note in which dialects' own words the node offers GPUs."""
+        if self.words.get(node, frozenset()) != words:
+            self._foreign.clear()
+            self.words[node] = words
+            if not words:
+                del self.words[node]
+
+    def foreign_to(self, dialect: str) -> dict[str, str]:
+        """Nodes that offer GPUs in the words of other dialects only."""
+        if dialect not in self._foreign:
+            others = {name for name, words in self.words.items() if dialect not in words}
+            self._foreign[dialect] = dict.fromkeys(others, FOREIGN)
+        return self._foreign[dialect]
 
     @property
     def choice(self) -> Choice:

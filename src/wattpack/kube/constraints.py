@@ -1,9 +1,9 @@
 """Which nodes a pod may go to: the one translation of Kubernetes' own filters, for `import`, `fit`, shadow and `serve`.
 
 Cordons, taints, node selectors and required node affinity (labels and names of nodes) are read, the architecture
-(kubernetes.io/arch) among the labels. Not read: affinity between pods, topology spread, host ports, volumes, resources
-other than CPU, memory and GPUs, runtime classes, scheduling gates. tests/e2e/test_verdicts.py compares with the
-verdicts of kube-scheduler.
+(kubernetes.io/arch) among the labels, and whether the node offers the extended resources that the pod asks for. Not
+read: affinity between pods, topology spread, host ports, volumes, how much of other resources than CPU, memory and GPUs
+is left, runtime classes, scheduling gates. tests/e2e/test_verdicts.py compares with the verdicts of kube-scheduler.
 """
 
 from __future__ import annotations
@@ -12,7 +12,11 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+from wattpack.kube.dialects import ALL, DIALECTS, dialects_of, find_dialect
+from wattpack.kube.dialects.mig import PREFIX as MIG_PREFIX
 from wattpack.kube.objects import Expression, Node, Pod, Taint
+from wattpack.kube.pod_requests import pod_requests
+from wattpack.kube.quantity import nano
 
 HARD = ("NoSchedule", "NoExecute")
 CORDON = Taint("node.kubernetes.io/unschedulable", "", "NoSchedule")
@@ -51,10 +55,18 @@ class Constraints(NamedTuple):
     selector: tuple[tuple[str, str], ...] = ()
     terms: tuple[Term, ...] | None = None  # of which one must hold; None: no required affinity
     tolerations: tuple[Tolerated, ...] = ()
+    resources: tuple[tuple[str, int], ...] = ()  # in no dialect's own words, in billionths
+    dialect: str = ""  # in which the pod asks for GPUs; "": in plain words
+    by_resource: bool = False  # it does so by resources, which a node offers or not; otherwise by annotations
 
 
-def constraints_of(pod: Pod) -> Constraints:
+def constraints_of(pod: Pod, dialect: str = "") -> Constraints:
+    """`dialect`: the one that read the pod, where several are read at once."""
     spec = pod.spec
+    total, _ = pod_requests(pod)
+    asked = {name: amount for name, amount in total.items() if amount and name not in ("cpu", "memory", "pods")}
+    owned = {name for name in asked if dialects_of(name)}
+    plain = sorted((name, amount) for name, amount in asked.items() if name not in owned or name.startswith(MIG_PREFIX))
     affinity = spec.affinity.node_affinity if spec.affinity else None
     required = affinity.required_during_scheduling_ignored_during_execution if affinity else None
     terms = None
@@ -63,12 +75,19 @@ def constraints_of(pod: Pod) -> Constraints:
             Term(_wishes(term.match_expressions), _wishes(term.match_fields)) for term in required.node_selector_terms
         )
     tolerations = {Tolerated(t.key, t.operator or "Equal", t.value, t.effect) for t in spec.tolerations}
-    return Constraints(tuple(sorted(spec.node_selector.items())), terms, tuple(sorted(tolerations)))
+    return Constraints(
+        tuple(sorted(spec.node_selector.items())),
+        terms,
+        tuple(sorted(tolerations)),
+        tuple(plain),
+        dialect,
+        dialect != "" and any(DIALECTS[dialect].owns(name) for name in owned),
+    )
 
 
-def constraints_on(pod: Pod, node: Node) -> Constraints:
+def constraints_on(pod: Pod, node: Node, dialect: str = "") -> Constraints:
     """The constraints of a pod that runs on `node`: it also keeps to the node's architecture and operating system."""
-    own = constraints_of(pod)
+    own = constraints_of(pod, dialect)
     named = {key for key, _ in own.selector} | {wish.key for term in own.terms or () for wish in term.labels}
     labels = node.metadata.labels
     kept = [(key, labels[key]) for key in KEPT_LABELS if key in labels and key not in named]
@@ -80,7 +99,12 @@ def eligible(pod: Pod, node: Node) -> bool:
     return allows(constraints_of(pod), node)
 
 
-def allows(constraints: Constraints, node: Node) -> bool:
+def allows(constraints: Constraints, node: Node, words: frozenset[str] | None = None) -> bool:
+    """`words`: dialects in which the node offers GPUs, if they are known."""
+    if constraints.dialect and not speaks(constraints, words_of(node) if words is None else words):
+        return False
+    if any(nano(node.status.allocatable.get(name, 0)) < amount for name, amount in constraints.resources):
+        return False
     if any(not tolerates(constraints, taint) for taint in hard_taints(node)):
         return False
     labels = node.metadata.labels
@@ -89,6 +113,15 @@ def allows(constraints: Constraints, node: Node) -> bool:
     if constraints.terms is None:
         return True
     return any(_term_holds(term, node) for term in constraints.terms)
+
+
+def words_of(node: Node) -> frozenset[str]:
+    return find_dialect(ALL).words_of(node)
+
+
+def speaks(constraints: Constraints, words: frozenset[str]) -> bool:
+    """Whether a node with GPUs in these dialects can serve the pod's: by annotations, a node in plain words will do."""
+    return constraints.dialect in words or (not words and not constraints.by_resource)
 
 
 def hard_taints(node: Node) -> list[Taint]:

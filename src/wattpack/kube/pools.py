@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from wattpack.kube.constraints import NAME_FIELD, Constraints, Wish, allows, hard_taints
+from wattpack.kube.constraints import NAME_FIELD, Constraints, Wish, allows, hard_taints, words_of
 from wattpack.kube.objects import Node
 from wattpack.model.pools import HELD, MAX_POOLS, NAMED, NONE, only_words
 
@@ -63,15 +63,18 @@ def _spec(c: int, numbers: Mapping[Row, str]) -> str:
 def _rows(nodes: Sequence[Node], only: Mapping[str, str], wanted: Sequence[Constraints]) -> dict[str, Row]:
     """By node. Nodes that differ in nothing that a constraint names are looked at once."""
     keys = _named_values(wanted)
+    resources = sorted({name for constraints in wanted for name, _ in constraints.resources})
     known: dict[Signature, Row] = {}
     rows = {}
     for node in nodes:
         name, closed = node.metadata.name, only.get(node.metadata.name, "")
-        signature = (closed, *_signature(node, keys))
+        offered = tuple(str(node.status.allocatable.get(name, 0)) for name in resources)
+        words = words_of(node)
+        signature = (closed, words, offered, *_signature(node, keys))
         if signature not in known:
             taken = NONE not in closed
             tainted = NAMED if hard_taints(node) and taken else ""
-            verdicts = tuple(taken and allows(constraints, node) for constraints in wanted)
+            verdicts = tuple(taken and allows(constraints, node, words) for constraints in wanted)
             known[signature] = only_words(*closed.split("|"), tainted), verdicts
         rows[name] = known[signature]
     return rows

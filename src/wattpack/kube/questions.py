@@ -78,7 +78,7 @@ def fit(view: View, pod: Pod) -> Decision | None:
         raise Unreadable("no containers, expected a pod")
     facts = view.read(pod)
     note = "\n".join([NOT_CHECKED, *blocked_line(view)])
-    return costed_decision(view, facts, view.eligible_nodes(pod), note)
+    return costed_decision(view, facts, view.eligible_nodes(pod, facts.dialect), note)
 
 
 def blocked_line(view: View) -> list[str]:

@@ -11,11 +11,14 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import cached_property
 from typing import NamedTuple
 
 from wattpack.kube.claims import Claims
-from wattpack.kube.constraints import constraints_of, constraints_on, is_ready
+from wattpack.kube.constraints import Constraints, constraints_of, constraints_on, is_ready
+from wattpack.kube.dialects import DIALECTS
 from wattpack.kube.dialects.mig import MIG
+from wattpack.kube.dialects.node_devices import WHOLE, node_count
 from wattpack.kube.facts import NodeFacts, PodFacts
 from wattpack.kube.gpus import annotated_gpus, gpu_numbers, room_for, take
 from wattpack.kube.not_understood import NotUnderstood, asks_for_memory, not_understood, unknown_accelerators
@@ -223,12 +226,10 @@ class _Taking:
     def finish(self) -> Snapshot:
         found, tasks = self.found, self.placed()
         found.nodes = [self.known[name] for name in sorted(self.known)]
-        wanted = [
-            constraints_on(pod, self.objects[task.pod.node]) if task.pod.node else constraints_of(pod)
-            for task, pod in tasks
-        ]
+        wanted = [self.constraints(task, pod) for task, pod in tasks]
         only = {name: only_words(*(word for word, _ in why)) for name, why in self.closed.items()}
-        pools = in_pools([self.objects[name] for name in sorted(self.known)], only, wanted)
+        free = [own for (task, _), own in zip(tasks, wanted, strict=True) if task.pod.task.pool_spec == ""]
+        pools = in_pools([self.objects[name] for name in sorted(self.known)], only, free)
         for name in sorted(self.known):
             why = [why for _, why in self.closed.get(name, [])] + ([pools.closed[name]] if name in pools.closed else [])
             said = "; ".join(dict.fromkeys(why)) or ("tainted" if pools.only[name] else "")
@@ -239,6 +240,20 @@ class _Taking:
             found.tasks.append(replace(task, pod=task.pod._replace(task=own._replace(pool_spec=spec))))
             self.note_assumed(task, pod)
         return found
+
+    def constraints(self, task: Task, pod: Pod) -> Constraints:
+        """Where the task may go. Its number of whole GPUs is left to the engine, where every node offers whole ones."""
+        dialect = task.pod.dialect if task.pod.dialect in DIALECTS else ""
+        node = self.objects.get(task.pod.node)
+        own = constraints_on(pod, node, dialect) if node is not None else constraints_of(pod, dialect)
+        others = tuple((name, amount) for name, amount in own.resources if name != WHOLE)
+        asks_whole = len(others) < len(own.resources) and not self.whole_everywhere
+        return own._replace(resources=((WHOLE, 1), *others) if asks_whole else others)
+
+    @cached_property
+    def whole_everywhere(self) -> bool:
+        """Whether every node with GPUs offers whole ones."""
+        return all(node_count(self.objects[name], WHOLE) for name, node in self.known.items() if node.gpus)
 
     def note_assumed(self, task: Task, pod: Pod) -> None:
         name = f"{task.pod.namespace}/{task.pod.name}"

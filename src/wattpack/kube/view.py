@@ -73,6 +73,7 @@ class View:
         self.unreadable_nodes.pop(name, None)
         blocking = [uid for uid, there in self.blocking.items() if there == name]
         _keep(self.cluster.closed, name, UNKNOWN if blocking else "")
+        self.cluster.speak(name, self.reading.dialect.words_of(node))
         _keep(self.cluster.cut, name, CUT if MIG.on_node(node) and self.reading.dialect is not MIG else "")
         if not self.uncounted.isdisjoint(blocking):
             self.unreadable_nodes[name] = UNKNOWN
@@ -90,6 +91,7 @@ class View:
         self.unreadable_nodes.pop(name, None)
         self.cluster.closed.pop(name, None)
         self.cluster.cut.pop(name, None)
+        self.cluster.speak(name, frozenset())
         self.cluster.remove_node(name)
 
     # ---- pods
@@ -194,10 +196,12 @@ class View:
 
     # ---- questions
 
-    def eligible_nodes(self, pod: Pod) -> list[str]:
-        """Names of the readable nodes that Kubernetes would allow for the pod."""
-        constraints, devices = constraints_of(pod), mig_devices(pod)
-        names = [name for name in self.cluster.nodes if allows(constraints, self.nodes[name])]
+    def eligible_nodes(self, pod: Pod, dialect: str) -> list[str]:
+        """Names of the readable nodes that Kubernetes would allow for the pod; `dialect`: the one it asks in."""
+        constraints, devices, words = constraints_of(pod, dialect), mig_devices(pod), self.cluster.words
+        names = [
+            name for name in self.cluster.nodes if allows(constraints, self.nodes[name], words.get(name, frozenset()))
+        ]
         return [name for name in names if self.has_devices(name, devices)] if devices else names
 
     def has_devices(self, node: str, wanted: dict[str, int]) -> bool:

@@ -74,6 +74,7 @@ class Dialect:
     model_labels: tuple[str, ...] = ()  # labels with the GPU model, after the configured one
     read_index: Callable[[Mapping[str, str]], str] = read_own_index  # text like "0-3-4", "" if there is none
     write_index: Callable[[Sequence[int], TaskClass], dict[str, str]] = write_own_index
+    parts: tuple[Dialect, ...] = ()  # the dialects that this one stands for, where it stands for several
 
     def owns(self, name: str) -> bool:
         """Whether a resource or annotation of this name belongs to this dialect only."""
@@ -87,6 +88,10 @@ class Dialect:
         """Whether the node offers anything in this dialect's own words."""
         offered = (name for name, amount in node.status.allocatable.items() if str(amount).strip("0"))
         return any(map(self.owns, offered)) or not self.node_annotations.isdisjoint(node.metadata.annotations)
+
+    def words_of(self, node: Node) -> frozenset[str]:
+        """Names of the dialects, of several, in whose own words the node offers GPUs; none: in plain ones."""
+        return frozenset(part.name for part in self.parts if part.on_node(node))
 
 
 def _annotated(annotation: str, text: str) -> int:

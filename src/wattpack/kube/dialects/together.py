@@ -62,6 +62,7 @@ def together(dialects: Sequence[Dialect], name: str) -> Dialect:
         model_labels=tuple(dict.fromkeys(label for dialect in dialects for label in dialect.model_labels)),
         read_index=read_index,
         write_index=write_own_index,
+        parts=tuple(dialects),
     )
 
 
