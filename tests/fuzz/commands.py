@@ -297,7 +297,7 @@ def import_(building: Building) -> list[str]:
         words += ["--config", building.add("config.toml", document_file(configuration(), wrong == "config", "toml"))]
         building.add("tasks.csv", csv_file(task_rows(), False))
     dialect = st.sampled_from(("alibaba", "nvidia", "kai", "hami", "aliyun", "volcano", "koordinator", "mig"))
-    return words + draw(given_options({"--anonymise": None, "--dialect": dialect}, faults))
+    return words + draw(given_options({"--anonymise": None, "--strict": None, "--dialect": dialect}, faults))
 
 
 def fit(building: Building) -> list[str]:

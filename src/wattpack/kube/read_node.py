@@ -35,19 +35,21 @@ def _gpu_model(node: Node, reading: Reading) -> str:
     return gpu_model(node.metadata.labels, reading).model
 
 
-def smallest_gpu_memory_mib(nodes: Iterable[Node], reading: Reading) -> int:
-    """MiB of the smallest GPU of the nodes, 0 if none is known. Requests for GPU memory are shares of that."""
-    found = []
+def gpu_memories(nodes: Iterable[Node], reading: Reading) -> dict[str, int]:
+    """MiB of a GPU by model, of the smallest where nodes differ; models of unknown memory are left out."""
+    found: dict[str, int] = {}
     for node in nodes:
         try:
-            gpus = reading.dialect.node_gpus(node)
-            if gpus:
-                found.append(reading.dialect.memory_mib(node) or _catalog_memory_mib(_gpu_model(node, reading)))
+            if reading.dialect.node_gpus(node):
+                model = _gpu_model(node, reading)
+                memory = reading.dialect.memory_mib(node) or catalog_memory_mib(model)
+                if memory > 0:
+                    found[model] = min(memory, found.get(model, memory))
         except Unreadable:
             continue  # `read_node` reports it
-    return min((memory for memory in found if memory > 0), default=0)
+    return found
 
 
-def _catalog_memory_mib(model: str) -> int:
+def catalog_memory_mib(model: str) -> int:
     entry = GPUS.get(PAPER_NAMES.get(model, model))
     return entry.memory_mib or 0 if entry else 0

@@ -40,7 +40,8 @@ class GpuPower:
         share = np.arange(GPU_MILLI + 1) / GPU_MILLI
         watts = self.context_w + (self.max_w - self.context_w) * share**self.exponent
         if self.points:
-            watts = np.interp(share, *zip(*self.points, strict=True))
+            shares, at_shares = np.array(self.points).T
+            watts = np.interp(share, shares, at_shares)
         table = np.rint(watts * 1000).astype(np.int64)
         table[0] = round(self.idle_w * 1000)
         return table
