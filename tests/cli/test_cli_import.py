@@ -70,8 +70,8 @@ def test_what_a_policy_would_have_saved_takes_two_commands(tmp_path: Path, capsy
     """As it is: 4 A100 in use and 4 idle, 1 T4 in use and 1 idle; 4 of 6 sockets with a task on them.
 
     With --allow-slower the policy puts train-2 on one T4 and all shares on the other: two A100 less in use, one T4
-    more. The sockets stay: 63.5 vCPU are 32 cores of which 31 are free, so a socket of the node that is empty now counts
-    as awake.
+    more. The sockets stay: 63.5 vCPU are 32 cores of which 31 are free, so a socket of the node that is empty now
+    counts as awake.
     """
     out = import_cluster(tmp_path)
     capsys.readouterr()
