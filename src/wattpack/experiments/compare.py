@@ -18,7 +18,7 @@ from wattpack.experiments.needs import need_gpus
 from wattpack.experiments.options import Moving, Offered
 from wattpack.experiments.plugins import Plugin, import_file, read_plugins
 from wattpack.experiments.runner import Outcome, Report, run_experiment, summarise_steady
-from wattpack.experiments.scenario import Inputs, Scenario
+from wattpack.experiments.scenario import Inputs, Scenario, choice_lines
 from wattpack.experiments.spec.axes import DEFAULT_SEEDS, Block, Experiment
 from wattpack.experiments.spec.chosen import (
     Datacenters,
@@ -40,7 +40,7 @@ from wattpack.model.fit import FITS, fits
 from wattpack.model.nodes import Datacenter
 from wattpack.model.power import PAPER, PowerProfile
 from wattpack.model.tasks import Workload, task_records
-from wattpack.policies.expression import parse
+from wattpack.policies.expression import canonical
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +54,11 @@ class Compared:
     unplaceable: dict[str, list[str]]  # trace -> the requests of tasks that no node could ever hold
     on: str = "local"  # the executor of the runs
     steady: tuple[SteadyRow, ...] = ()  # steady states by trace, policy and offered load
+
+    @property
+    def choices(self) -> list[str]:
+        """What `auto` chose and why, a line for each trace; empty without `auto`."""
+        return choice_lines(self.scenarios, self.inputs)
 
 
 def compare(
@@ -105,7 +110,7 @@ def compare(
     files = chosen_plugins(plugins)
     for plugin in read_plugins(file for file in files if not isinstance(file, Plugin)):
         import_file(Path(plugin.path))  # first: expressions may name the policies it registers
-    expressions = tuple(dict.fromkeys(parse(policy).expression for policy in (BASELINE, *chosen_policies(policies))))
+    expressions = tuple(dict.fromkeys(canonical(policy) for policy in (BASELINE, *chosen_policies(policies))))
     inputs = Inputs(chosen_datacenters(datacenter), chosen_traces(traces), chosen_profiles(profile))
     for nodes, watts in product(inputs.datacenters.values(), inputs.profiles.values()):
         check_models(nodes, watts)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from wattpack.engine.core.engine import Engine
 from wattpack.engine.core.state import CPU_POWER, FRAGMENTATION, GPU_POWER, MICRO
 from wattpack.engine.live.one_decision import Choice, consider, place_one, release_one
+from wattpack.kube.auto import Auto
 from wattpack.kube.cluster_engine import ClusterEngine
 from wattpack.kube.decision import Decision, new_decision
 from wattpack.kube.facts import NodeFacts, PodFacts
@@ -31,18 +32,25 @@ class Cluster:
     """One cluster under one policy."""
 
     def __init__(
-        self, mix: Mix, profile: PowerProfile, target: Target | None, order: str = "name", seed: int = 0
+        self,
+        mix: Mix,
+        profile: PowerProfile,
+        target: Target | None,
+        order: str = "name",
+        seed: int = 0,
+        auto: Auto | None = None,
     ) -> None:
+        """auto: chooses the mix for the nodes known."""
         self.rng = np.random.default_rng(seed)
         self.nodes: dict[str, NodeFacts] = {}
         self.reservations = Reservations()
         self.arrived: set[str] = set()  # uids of pods whose arrival the policy knows
-        self.in_step = ClusterEngine(mix, profile, target, order, seed, self.nodes, self.reservations)
+        self.in_step = ClusterEngine(mix, profile, target, order, seed, self.nodes, self.reservations, auto)
 
     def empty_copy(self) -> Cluster:
         """A cluster under the same policy, without nodes and pods."""
         own = self.in_step
-        return Cluster(own.mix, own.profile, own.target, own.order, own.seed)
+        return Cluster(own.mix, own.profile, own.target, own.order, own.seed, own.auto)
 
     # ---- what the cluster shows
 
@@ -106,7 +114,9 @@ class Cluster:
         luck = self.rng.random(2)
         chosen = int(consider(engine.state, engine.plan, engine.scores, k, luck, numbers, self.choice))
         engine.stop_if_faulty()
-        return new_decision(pod, engine, chosen, self.choice)
+        decision = new_decision(pod, engine, chosen, self.choice)
+        decision.policy = self.in_step.policy_text
+        return decision
 
     @property
     def choice(self) -> Choice:

@@ -11,13 +11,16 @@ import msgspec
 from wattpack.datasets.sources import load_trace
 from wattpack.engine.runs.learning import LEARNT
 from wattpack.errors import UserError
+from wattpack.kube.auto import Auto
 from wattpack.kube.cluster import Cluster
 from wattpack.kube.dialects import DIALECTS
 from wattpack.kube.reading import Reading
 from wattpack.model.policy import Mix
 from wattpack.model.power import PROFILES, PowerProfile
 from wattpack.model.target import Target
-from wattpack.policies.expression import parse
+from wattpack.policies.expression import canonical, is_auto, parse
+
+UNTIL_CHOSEN = "fgd"
 
 
 class Server(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
@@ -60,11 +63,18 @@ class Config(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     models: dict[str, str] = {}
 
     def mix(self) -> Mix:
-        return parse(self.policy)
+        """The policy; of `auto`, the one until it has chosen."""
+        return parse(UNTIL_CHOSEN if is_auto(self.policy) else self.policy)
+
+    def auto(self) -> Auto | None:
+        """None unless the policy is `auto`."""
+        if not is_auto(self.policy):
+            return None
+        return Auto(canonical(self.policy), self.profile(), None if self.target == LEARNT else load_trace(self.target))
 
     def cluster(self) -> Cluster:
         """A cluster under this policy, without nodes and pods."""
-        return Cluster(self.mix(), self.profile(), self.given_target(), self.node_order, self.seed)
+        return Cluster(self.mix(), self.profile(), self.given_target(), self.node_order, self.seed, self.auto())
 
     def profile(self) -> PowerProfile:
         return PROFILES[self.power_profile]

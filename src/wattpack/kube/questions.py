@@ -40,6 +40,7 @@ class Standing(TypedDict):
     """The configuration and condition of this replica."""
 
     policy: str
+    auto: str  # what `auto` chose and why; empty for any other policy
     mode: str
     ready: bool
     leader: bool

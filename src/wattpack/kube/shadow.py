@@ -138,7 +138,7 @@ class Shadow:
         pods = self.same + self.other + self.nowhere
         actual_w, own_w = self.view.cluster.power_w(), self.own.power_w()
         return {
-            "policy": self.own.in_step.mix.expression,
+            "policy": self.own.in_step.policy_text,
             "pods_placed_since_start": pods,
             "same_node": self.same,
             "other_node": self.other,

@@ -1,7 +1,7 @@
 """How fast a GPU is beside another, for moves of running tasks. Plain data, each with its source and confidence.
 
-Speeds are relative to one A100-SXM4-80GB. Only NVIDIA's GPUs have one: a program built for them does not run on the
-GPUs of other makers. Those count as unknown, and tasks on them stay on their model.
+Speeds are relative to one A100-SXM4-80GB. Only NVIDIA's GPUs have one: a program built for them does not run on GPUs of
+other makers. Those count as unknown, and tasks on them stay on their model.
 """
 
 from __future__ import annotations

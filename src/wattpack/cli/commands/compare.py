@@ -70,7 +70,7 @@ def compare_command(
     trace
         Built-in name (default, multigpu20 ... gpuspec33) or CSV file of tasks; may be given again.
     policy
-        Policy expression, for example pwr:0.1+fgd:0.9; may be given again. FGD is always run: it is the baseline.
+        Policy expression, for example pwr:0.1+fgd:0.9, or auto; may be given again. FGD is always run: the baseline.
     seeds
         Runs of each policy, each with its own workload and node order.
     steady
@@ -141,6 +141,8 @@ def compare_command(
         print_curves(comparison.results, gpus)
         print_paths(summary=out / "summary.csv", report=out / "report.html", figure=figures)
     print_steady_states(comparison.steady, out)
+    for line in comparison.choices:
+        print(line)
     for name, texts in comparison.unplaceable.items():
         note(f"{name}: {never_fit(texts)}")
     raise_if_failed(comparison.outcome)
@@ -172,6 +174,6 @@ def write_pictures(comparison: Comparison, out: Path, gpus: float) -> list[Path]
 
     results, steady = comparison.results, comparison.steady
     figures = [*write_compare_figures(out, results), *write_steady_figures(out, steady)]
-    provenance = provenance_of("wattpack compare", comparison.outcome, results, comparison.on)
+    provenance = provenance_of("wattpack compare", comparison.outcome, results, comparison.on, comparison.choices)
     write_page(out, results, provenance, steady, gpus)
     return figures

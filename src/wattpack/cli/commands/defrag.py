@@ -24,6 +24,7 @@ from wattpack.experiments.placed import emptied_nodes, engine_with
 from wattpack.jit import say_if_compiling
 from wattpack.model.nodes import Datacenter
 from wattpack.model.power import PAPER, nodes_power_mw
+from wattpack.model.records import NodeRecord, RecordTable
 from wattpack.model.target import Target
 from wattpack.model.tasks import Workload
 from wattpack.optimise.bound.lp import ConfigurationLp
@@ -130,7 +131,7 @@ def defrag_command(
 Totals = tuple[float, float, int, int]  # watts, fragmentation in GPUs, wholly free GPUs, nodes in use
 
 
-def totals(nodes: np.recarray) -> Totals:
+def totals(nodes: RecordTable[NodeRecord]) -> Totals:
     power_w = int(nodes_power_mw(nodes).sum()) / 1000
     fragmentation = float(nodes.fragmentation.sum()) / 1000
     return power_w, fragmentation, int(nodes.gpu_free.sum()), int((nodes.tasks > 0).sum())

@@ -9,6 +9,7 @@ from urllib.parse import quote
 from rich.table import Table
 from rich.text import Text
 
+from wattpack.choose.choice import resolve
 from wattpack.cli.consoles import wide_console
 from wattpack.cli.options import check_seed
 from wattpack.cli.plugins import faults_of, load_plugins
@@ -22,9 +23,10 @@ from wattpack.engine.runs.record import gpu_index_text
 from wattpack.errors import UserError
 from wattpack.jit import say_if_compiling
 from wattpack.model.fit import VERDICT_WORDS
+from wattpack.model.power import PAPER
 from wattpack.model.target import Target
 from wattpack.model.tasks import TaskClass, Workload
-from wattpack.policies.expression import parse
+from wattpack.policies.expression import FILL_UP, canonical
 
 
 def explain_command(
@@ -81,7 +83,7 @@ def explain_command(
     if nodes is None or tasks is None or policy is None or task is None:
         raise UserError("explain: expected --nodes, --tasks, --policy and --task, or --live NAMESPACE/POD")
     load_plugins(plugin or [], not no_check)
-    mix = parse(policy)
+    policy = canonical(policy)
     if top < 0:
         raise UserError(f"--top {top}, expected 0 (all) or more")
     check_seed(seed)
@@ -93,10 +95,13 @@ def explain_command(
     luck = draw_luck(workload, seeded(seed).policy)
     before = Workload(workload.classes, workload.sequence[:index], workload.task_names, workload.name)
     k = int(workload.sequence[index])
+    mix, choice = resolve(policy, datacenter, trace, PAPER, FILL_UP)
     with faults_of(plugin or []):
         engine = Engine(datacenter, workload.classes, mix, Target.of(trace))
         run_arrivals(engine, before, luck[:index])
         explanation = explain(engine, k, luck[index])
+    if choice is not None:
+        print(choice.text)
     print_explanation(explanation, workload.classes[k], workload.task_name(index), index, top)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from wattpack.choose.choice import resolve
 from wattpack.cli.csv_output import write_csv
 from wattpack.cli.keep_speed import keep_speed
 from wattpack.cli.not_understood import refuse_not_understood
@@ -28,7 +29,7 @@ from wattpack.experiments.placed import emptied_nodes, measure_placements, measu
 from wattpack.jit import say_if_compiling
 from wattpack.model.power import PAPER
 from wattpack.model.target import Target
-from wattpack.policies.expression import parse
+from wattpack.policies.expression import FILL_UP, canonical, is_auto
 from wattpack.report.provenance import never_fit
 
 SERIES = (
@@ -73,7 +74,7 @@ def replay_command(
     tasks
         CSV file: name,cpu_milli,memory_mib,num_gpu,gpu_milli[,gpu_spec]. Its order is the order of arrival.
     policy
-        Policy expression, for example pwr:0.1+fgd:0.9.
+        Policy expression, for example pwr:0.1+fgd:0.9, or auto. No task leaves; auto@steady chooses as a service does.
     target
         Trace (file or built-in name) that the target workload is taken from; default: the tasks file itself; `learnt`:
         from the tasks seen so far, as a cluster that nobody knows yet.
@@ -112,18 +113,23 @@ def replay_command(
         Run plugins without checking their policies first (about a second each).
     """
     load_plugins(plugin or [], not no_check)
-    mix = parse(policy)
+    policy = canonical(policy)
     check_seed(seed)
     watts = profile_option(profile)
     window = new_batch(batch, batch_seconds, batch_milp_seconds)
     if window.tasks > 1 and target == LEARNT:
         raise UserError(f"--target {LEARNT} with --batch {batch}, expected one of them")
+    if is_auto(policy) and target == LEARNT:
+        raise UserError(
+            f"--policy {policy} with --target {LEARNT}: it is chosen for a known workload, expected a trace"
+        )
     if placements is not None:
         refuse_not_understood(placements, nodes, tasks)
     datacenter = load_datacenter(str(nodes), power=watts, add=add or (), remove=remove or ())
     workload = read_workload(tasks)
     arrival_s = None if batch_seconds is None else read_arrival_s(tasks)
-    aim = Target.of(workload if target in (None, LEARNT) else load_trace(str(target)))
+    trace = workload if target in (None, LEARNT) else load_trace(str(target))
+    aim = Target.of(trace)
     placed = None if placements is None else read_placements(placements, datacenter, workload)
     if placed is not None:
         workload = keep_speed(workload, placed, datacenter, allow_slower, same_model)
@@ -132,6 +138,7 @@ def replay_command(
     inputs = (nodes, tasks, target, placements, *(plugin or []))
     check_files({"--decisions": decisions, "--series": series}, inputs)
     say_if_compiling()
+    mix, choice = resolve(policy, datacenter, trace, watts, FILL_UP)
     now = None if placed is None else measure_placements(placed, datacenter, workload, aim, watts)
     with faults_of(plugin or []):
         if target == LEARNT:
@@ -147,6 +154,8 @@ def replay_command(
     if kinds := unplaceable_classes(datacenter, workload):
         note(never_fit(kinds))
     with words_beside(decisions, series):
+        if choice is not None:
+            print(choice.text)
         print_outcome(run, f"{mix.expression} {window.label}".rstrip())
         if now is not None and placed is not None:
             print_saving(now, measure_run(run), mix.expression)

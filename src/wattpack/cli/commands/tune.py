@@ -20,7 +20,7 @@ from wattpack.experiments.tune.measured import Measured
 from wattpack.experiments.tune.search import GRAR_LOSS, LOADS_OF_INTEREST, Tuned, Wanted, tune
 from wattpack.jit import say_if_compiling
 from wattpack.model.power import PAPER
-from wattpack.policies.expression import parse
+from wattpack.policies.expression import canonical
 from wattpack.report.provenance import outcome_text
 
 HEADER = (
@@ -72,7 +72,7 @@ def tune_command(
     grar_loss
         GRAR that may be given away against FGD's, mean over the loads; 0.0005 counts as equal.
     policy
-        Try these expressions instead of all; may be given again. FGD is always among them.
+        Try these expressions instead of all, auto among them if named; may be given again. FGD is always among them.
     profile
         Power profile: paper, linear, concave, measured.
     out
@@ -100,7 +100,7 @@ def tune_command(
         grar_loss,
         profile,
     )
-    candidates = [parse(text).expression for text in policy] if policy else None
+    candidates = [canonical(text) for text in policy] if policy else None
     check_folder(out, (*EXPERIMENT, "pareto.csv"), (datacenter, trace, *(plugin or [])))
     say_if_compiling()
     tuned = tune(wanted, out, progress_bar, candidates, on, workers, plugins)
@@ -175,7 +175,7 @@ def show(tuned: Tuned, wanted: Wanted, out: Path, figures: list[Path]) -> None:
         table.add_row(Text(one.policy + mark), saving, grar, str(len(one.seeds)))
     Console().print(table)
     print()
-    for line in advice_lines(tuned, wanted):
+    for line in (*advice_lines(tuned, wanted), *tuned.choices):
         print(line)
     print(f"runs     {outcome_text(tuned.outcome)}")
     print(f"pareto   {out / 'pareto.csv'}")
