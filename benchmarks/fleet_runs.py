@@ -11,6 +11,7 @@ import numpy as np
 
 import wattpack
 from benchmarks.random_fleets import Fleet, Setting
+from wattpack.choose.choice import resolve
 from wattpack.experiments.bound.curves import with_bound
 from wattpack.experiments.checked_json import read_checked, write_checked
 from wattpack.experiments.curves import LEAST, Curves, at, read_at_loads
@@ -20,9 +21,8 @@ from wattpack.experiments.steady import run_steady
 from wattpack.files import make_folder
 from wattpack.jit import source_digest
 from wattpack.model.power import PROFILES
-from wattpack.policies.expression import parse
+from wattpack.policies.expression import FILL_UP, STEADY, is_auto
 
-FILL_UP, STEADY = "fill-up", "steady"
 FIRST_SEED = 42
 UP_TO = 0.92  # load at which a run ends; it is read up to 0.9
 GRAR_AT = tuple(round(0.05 * step, 2) for step in range(2, 19))  # 0.1 to 0.9
@@ -47,8 +47,8 @@ def policy_code_digest(policy: str) -> str:
     files = [
         file for file in sorted((PACKAGE / "policies").rglob("*.py")) if "ocs" in policy or "ocs" not in file.parts
     ]
-    if policy == "auto":
-        files = sorted((PACKAGE / "policies").rglob("*.py")) + sorted((PACKAGE / "choose").rglob("*.py"))
+    if is_auto(policy):
+        files = [*sorted((PACKAGE / "policies").rglob("*.py")), *sorted((PACKAGE / "choose").rglob("*.py"))]
     return digest("".join(parts).encode() + b"".join(file.read_bytes() for file in files))
 
 
@@ -97,7 +97,8 @@ def measure_setting(
 
 
 def fill_ups(fleet: Fleet, setting: Setting, policy: str, seeds: Sequence[int]) -> Curves:
-    mix, profile = parse(policy), PROFILES[setting.profile]
+    profile = PROFILES[setting.profile]
+    mix, _ = resolve(policy, fleet.datacenter, setting.trace, profile, FILL_UP)
     runs = [
         read_at_loads(run_seed(fleet.datacenter, setting.trace, mix, seed, profile, UP_TO), UP_TO) for seed in seeds
     ]
@@ -123,6 +124,9 @@ def _records(
             "grar": [float(own.mean("grar")[at(load)]) for load in GRAR_AT],
             "w_per_gpu": [float(power_w[at(load)] / served[at(load)]) for load in WATTS_AT],
         }
+        _, choice = resolve(own.policy, fleet.datacenter, trace, PROFILES[setting.profile], FILL_UP)
+        if choice is not None:
+            record["chosen"] = choice.expression
         if bound:
             above_w = power_w - own.mean(LEAST)
             record["gap_w"] = [float(above_w[at(load)] / served[at(load)]) for load in BOUND_AT]
@@ -131,7 +135,8 @@ def _records(
 
 
 def steady_states(fleet: Fleet, setting: Setting, policy: str, seeds: Sequence[int]) -> Record:
-    mix, profile, capacity = parse(policy), PROFILES[setting.profile], fleet.datacenter.gpu_milli
+    profile, capacity = PROFILES[setting.profile], fleet.datacenter.gpu_milli
+    mix, choice = resolve(policy, fleet.datacenter, setting.trace, profile, STEADY)
     mean_milli = float(setting.trace.gpu_request_milli().mean())
     grar, w_per_gpu = [], []
     for load in STEADY_AT:
@@ -140,4 +145,5 @@ def steady_states(fleet: Fleet, setting: Setting, policy: str, seeds: Sequence[i
         runs = [run_steady(fleet.datacenter, setting.trace, mix, load, seed, profile, arrivals) for seed in seeds]
         grar.append(float(np.mean([run.grar for run in runs])))
         w_per_gpu.append(float(sum(run.eopc_w for run in runs) / sum(run.allocated_gpus for run in runs)))
-    return {"seeds": len(seeds), "grar": grar, "w_per_gpu": w_per_gpu}
+    chosen = {} if choice is None else {"chosen": choice.expression}
+    return {"seeds": len(seeds), "grar": grar, "w_per_gpu": w_per_gpu, **chosen}

@@ -29,6 +29,7 @@ POLICIES = (
     "fgd:0.7+pwrexpected:0.3",
     "bestfit",
     "ocs",
+    "auto",
 )
 
 

@@ -41,7 +41,10 @@ UNDERSTAND = (
 PAPER = "tests/cli/test_cli_paper.py::test_all_results_are_written_and_the_verdicts_printed"
 PAPER_AND_OCS = "tests/cli/test_cli_paper.py::test_a_policy_of_ours_and_the_bound_are_drawn_too_and_change_no_verdict"
 EXPERIMENT = "tests/experiments/test_guide.py::test_each_query_gives_each_policy_and_window_once"
-# Commands that need a cluster, or that another test runs on smaller inputs than a file can give.
+GPU = "tests/cli/test_cli_calibrate.py::test_a_gpu_becomes_an_entry_of_a_power_file"
+AGAIN = "tests/cli/test_cli_calibrate.py::test_readings_are_fitted_again_without_a_gpu"
+PROMETHEUS = "tests/cli/test_cli_calibrate.py::test_a_prometheus_becomes_entries_of_a_power_file"
+# Commands that need a GPU, a Prometheus or a cluster, or that another test runs on smaller inputs than a file can give.
 ELSEWHERE = {
     "wattpack import --out cluster": README_LIVE,
     "wattpack replay --nodes cluster/nodes.csv --tasks cluster/tasks.csv --placements cluster/placements.csv "
@@ -54,6 +57,9 @@ ELSEWHERE = {
     "wattpack paper --out out/paper": PAPER,
     "wattpack paper --policy ocs --bound": PAPER_AND_OCS,
     "wattpack run experiment.toml --out out": EXPERIMENT,
+    "wattpack calibrate gpu --out power.toml": GPU,
+    "wattpack calibrate gpu --again readings.csv --out power.toml": AGAIN,
+    "wattpack calibrate prometheus http://prometheus.monitoring:9090 --last 7d --out power.toml": PROMETHEUS,
 }
 RUN_HERE = {"bound", "compare", "datacenters", "defrag", "derive", "explain", "policies", "replay", "traces", "tune"}
 WITH_INPUTS = {"bound", "compare", "tune"}  # --datacenter and --trace are built-in names unless given
@@ -156,7 +162,7 @@ def test_no_command_is_run_twice_and_no_rule_is_left_over() -> None:
     here = [command for command in given if command not in ELSEWHERE]
     assert len(here) == len(set(here))
     assert set(ELSEWHERE) <= set(given)
-    assert {command.split()[1] for command in given} <= set(COMMANDS)
+    assert {command.split()[1] for command in given} <= {name.split()[0] for name in COMMANDS}
 
 
 @pytest.mark.parametrize(("page", "test"), OWN_TEST.items())

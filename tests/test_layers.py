@@ -31,9 +31,10 @@ MAY_IMPORT = {
     "paper": GROUND | {"model", "policies", "datasets", "experiments"},
     "report": GROUND | {"experiments"},
     "comparison": GROUND | {"frames", "experiments", "report"},  # the front door's: what runs, and how it looks
+    "calibrate": GROUND | {"jit", "model"},
     "kube": GROUND | {"jit", "model", "policies", "engine", "datasets", "choose"},
     "cli": GROUND
-    | {"jit", "kube", "model", "policies", "engine", "datasets", "optimise", "choose"}
+    | {"calibrate", "jit", "kube", "model", "policies", "engine", "datasets", "optimise", "choose"}
     | {"experiments", "paper", "report", "comparison"},
     "__main__": {"cli"},  # `python -m wattpack`
 }

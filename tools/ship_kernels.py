@@ -9,7 +9,6 @@ from __future__ import annotations
 import importlib
 import json
 import os
-import pkgutil
 import platform
 import shutil
 import subprocess
@@ -88,21 +87,18 @@ def keep_kernels(cache: Path, folder: Path) -> int:
     """Copy what Python calls and what is called by address; the steps inside them need not travel."""
     from numba.core.registry import cpu_target
 
-    import wattpack
     from wattpack.jit import shipped
     from wattpack.jit.cache import DIGEST, KernelCache
 
     kept = 0
-    for module in pkgutil.walk_packages(wattpack.__path__, "wattpack."):
-        if module.name.endswith("__main__"):
-            continue
-        for made in vars(importlib.import_module(module.name)).values():
+    for compiled in sorted(cache.iterdir()):  # a folder a module
+        for made in vars(importlib.import_module(compiled.name)).values():
             files = getattr(made, "_cache", None)
-            if type(files) is not KernelCache or made.py_func.__module__ != module.name:
+            if type(files) is not KernelCache or made.py_func.__module__ != compiled.name:
                 continue
-            for file in (cache / module.name).glob(f"{files._impl.filename_base}.*"):
-                (folder / module.name).mkdir(parents=True, exist_ok=True)
-                shutil.copy(file, folder / module.name / file.name)
+            (folder / compiled.name).mkdir(exist_ok=True)
+            for file in compiled.glob(f"{files._impl.filename_base}.*"):
+                shutil.copy(file, folder / compiled.name / file.name)
                 kept += 1
     target = cpu_target.target_context.codegen().magic_tuple()
     about = {"made_by": shipped.made_by(DIGEST), "target": target}

@@ -13,7 +13,7 @@ from wattpack.choose.choice import choice_digest, choose, resolve
 from wattpack.choose.kept import kept_folder, read_kept, write_kept
 from wattpack.choose.search import GRAR_LOSS, PORTFOLIO, search
 from wattpack.choose.small_fleet import counted, in_order, scaled
-from wattpack.choose.trial import FIRST_SEED, Measured
+from wattpack.choose.trial import CHECK, FIRST_SEED, Measured
 from wattpack.datasets import alibaba2023
 from wattpack.engine.runs.arrivals import simulate
 from wattpack.errors import UserError
@@ -60,7 +60,7 @@ def measured(grar: float, watts: float) -> Measured:
 
 def chosen_of(monkeypatch, found: dict[str, tuple[float, float]]) -> str:
     """The choice where each member has this GRAR and these watts per GPU."""
-    monkeypatch.setattr(searching.Trial, "run", lambda self, mix, seed: measured(*found[mix.expression]))
+    monkeypatch.setattr(searching.Trial, "run", lambda self, mix, seed, part: measured(*found[mix.expression]))
     return search(fleet(), TRACE, PAPER, "fill-up", list(found)).expression
 
 
@@ -70,6 +70,21 @@ def test_the_member_with_the_fewest_watts_is_chosen_among_those_that_serve_as_mu
     assert chosen_of(monkeypatch, found) == "ocs"  # pwr serves less
     assert chosen_of(monkeypatch, found | {"ocs": (0.98, 210.0)}) == "epsilon"
     assert chosen_of(monkeypatch, {"fgd": (0.99, 250.0), "ocs": (0.98, 210.0)}) == "fgd"
+
+
+def test_a_member_that_serves_less_on_the_larger_fleet_and_other_seeds_is_passed_over(monkeypatch):
+    def run(self, mix, seed, part):
+        lucky = mix.expression == "ocs" and seed < CHECK["fill-up"].first_seed
+        return measured(1.0 if lucky or mix.expression != "ocs" else 0.99, 250.0 - len(mix.expression))
+
+    monkeypatch.setattr(searching.Trial, "run", run)
+    found = search(fleet(), TRACE, PAPER, "fill-up", ("fgd", "pwrload", "ocs", "random"))
+    assert found.expression == "pwrload"  # 243 W; random has 244, ocs and fgd 247
+    members = {member.expression: member.grar_below for member in found.members}
+    assert members["ocs"] == 0.0  # was not checked: it is not the best
+    monkeypatch.setattr(searching, "BASELINE", "random")
+    found = search(fleet(), TRACE, PAPER, "fill-up", ("random", "ocs"))
+    assert found.expression == "random"
 
 
 def test_ties_go_to_the_first(monkeypatch):

@@ -297,7 +297,7 @@ def import_(building: Building) -> list[str]:
         words += ["--config", building.add("config.toml", document_file(configuration(), wrong == "config", "toml"))]
         building.add("tasks.csv", csv_file(task_rows(), False))
     dialect = st.sampled_from(("alibaba", "nvidia", "kai", "hami", "aliyun", "volcano", "koordinator", "mig"))
-    return words + draw(given_options({"--anonymise": None, "--dialect": dialect}, faults))
+    return words + draw(given_options({"--anonymise": None, "--strict": None, "--dialect": dialect}, faults))
 
 
 def fit(building: Building) -> list[str]:
@@ -403,13 +403,57 @@ def new_policy(building: Building) -> list[str]:
     return [*words, "--out", building.output(folder=True)] if draw(st.booleans()) else words
 
 
+def calibrate_gpu(building: Building) -> list[str]:
+    """Without a GPU: readings that are fitted again, or one line that says so."""
+    draw, faults = building.draw, building.faults
+    head = "kind,share,watts,clock_mhz,temperature_c,load,gpu,limit_w"
+    rows = [("idle", 0, 10), ("context", 0, 28), ("time", 0.5, 50), ("time", 1, 70), ("multiprocessors", 1, 69)]
+    lines = [f"{kind},{share},{watts},1000,40,x,Tesla T4,70" for kind, share, watts in rows]
+    if faults and draw(st.booleans()):
+        place, cell = draw(st.integers(0, len(lines) - 1)), draw(st.integers(0, 7))
+        cells = lines[place].split(",")
+        cells[cell] = draw(odd_text())
+        lines[place] = ",".join(cells)
+    building.add("readings.csv", st.just("\n".join([head, *lines, ""]).encode("utf-8", "surrogateescape")))
+    words = ["calibrate", "gpu", "--again", "readings.csv"]
+    if draw(st.booleans()):
+        words += ["--out", building.output()]
+    options = {
+        "--by": st.sampled_from(("time", "time", "multiprocessors")),
+        "--load": st.sampled_from(("auto", "driver")),
+        "--seconds": number("1", "5"),
+        "--shares": number("2", "10"),
+        "--model": st.sampled_from(("T4", "Mine")),
+        "--gpu": number("0"),
+    }
+    return words + draw(given_options(options, faults))
+
+
+def calibrate_prometheus(building: Building) -> list[str]:
+    """Nobody answers: every case ends with one line."""
+    draw, faults = building.draw, building.faults
+    building.add("token", st.sampled_from((b"secret\n", b"", b"a b", b"\xff")) if faults else st.just(b"secret\n"))
+    words = ["calibrate", "prometheus", draw(SERVERS) if faults else "http://127.0.0.1:1"]
+    if draw(st.booleans()):
+        words += ["--out", building.output()]
+    options = {
+        "--last": st.sampled_from(("1h", "7d")),
+        "--step": st.sampled_from(("30s", "5m")),
+        "--end": st.sampled_from(("2026-11-16T12:00:00Z", "2026-01-01")),
+        "--share": st.sampled_from(("utilisation", "requests", "x")),
+        "--token-file": number("token"),
+        "--timeout": number("1"),
+    }
+    return words + draw(given_options(options, faults))
+
+
 def no_command(building: Building) -> list[str]:
     """Help, also of a command, versions, and words that are no command."""
     odd = ("-v", "", "-", "--", "nosuch", "Compare", "serve ", "\udcff", "\u00fc", "--nosuch")
     words = st.sampled_from(("--help", "-h", "help", "--version", *odd))
     if building.draw(st.booleans()):
         building.faults = False  # a lost `--help` would run the paper
-        return [building.draw(st.sampled_from(sorted(COMMANDS))), "--help"]
+        return [*building.draw(st.sampled_from(sorted(COMMANDS))).split(), "--help"]
     return building.draw(st.lists(words, max_size=2))
 
 
@@ -431,6 +475,8 @@ COMMANDS: dict[str, Grammar] = {
     "import": import_,
     "fit": fit,
     "serve": serve,
+    "calibrate gpu": calibrate_gpu,
+    "calibrate prometheus": calibrate_prometheus,
     "datacenters": datacenters,
     "traces": traces,
     "policies": policies,

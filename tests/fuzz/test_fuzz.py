@@ -39,6 +39,8 @@ EXAMPLES = {
     "import": 50,
     "fit": 50,
     "serve": 40,
+    "calibrate gpu": 40,
+    "calibrate prometheus": 40,
     "datacenters": 30,
     "traces": 15,
     "policies": 15,

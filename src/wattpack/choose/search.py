@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from wattpack.choose.small_fleet import counted, in_order
-from wattpack.choose.trial import Measured, Trial
+from wattpack.choose.trial import CHECK, TRY, Measured, Trial
 from wattpack.model.nodes import Datacenter
 from wattpack.model.power import PowerProfile
 from wattpack.model.tasks import Workload
@@ -21,7 +21,8 @@ PORTFOLIO = (
     *("fgd:0.7+pwrexpected:0.3", "fgd:0.9+pwrexpected:0.1", "ocs@1", "ocs@0.7", "ocs@0.1"),
 )
 GRAR_LOSS = {FILL_UP: 0.001, STEADY: 0.002}  # below FGD's GRAR by more at any load: the member serves too little
-HOPELESS, LEAST_RUNS = 0.02, 2  # so far below after a few runs that no further run is made
+HOPELESS = {FILL_UP: 0.02, STEADY: 0.03}  # so far below that no further run is made
+LEAST_RUNS = {FILL_UP: 2, STEADY: 1}  # before that is judged
 
 
 @dataclass(frozen=True)
@@ -49,26 +50,62 @@ def search(
     regime: str,
     portfolio: Sequence[str] = PORTFOLIO,
 ) -> Found:
-    """Try the portfolio, FGD first. The same for any order of nodes and tasks."""
-    trial = Trial(in_order(datacenter), counted(trace), profile, regime)
-    base = [trial.run(parse(BASELINE), seed) for seed in trial.seeds]
-    members, first_runs = [_member(BASELINE, base, base)], dict[str, Measured]()
-    for expression in portfolio:
-        if expression == BASELINE or _knob_is_idle(expression, first_runs):
-            continue
-        mix = parse(expression)
-        found = [trial.run(mix, trial.seeds[0])]
-        first_runs[expression] = found[0]
-        if _knob_is_idle(expression, first_runs):
-            continue
-        for seed in trial.seeds[1:]:
-            if len(found) >= LEAST_RUNS and _member(expression, found, base).grar_below < -HOPELESS:
-                break
-            found.append(trial.run(mix, seed))
-        members.append(_member(expression, found, base))
+    """Try the portfolio, FGD first, and check the best on a larger fleet. The same for any order of nodes and tasks."""
+    what = (in_order(datacenter), counted(trace), profile, regime)
+    tried, checked = _Runs(Trial(*what, TRY[regime])), _Runs(Trial(*what, CHECK[regime]))
+    members = [member for member in (tried.member(one) for one in dict.fromkeys((BASELINE, *portfolio))) if member]
     safe = [member for member in members if member.grar_below >= -GRAR_LOSS[regime]]
-    best = min(safe, key=lambda member: member.w_per_gpu)  # the first of equals
-    return Found(best.expression, tuple(members))
+    for best in sorted(safe, key=lambda member: member.w_per_gpu):  # the first of equals first
+        if best.expression == BASELINE:
+            break
+        again = checked.member(best.expression)
+        if again is None or again.grar_below >= -GRAR_LOSS[regime]:
+            return Found(best.expression, tuple(members))
+        found = replace(best, grar_below=again.grar_below, runs=best.runs + again.runs)
+        members[members.index(best)] = found
+    return Found(BASELINE, tuple(members))
+
+
+class _Runs:
+    """The runs of one trial: those of FGD are made once, and members are measured against them."""
+
+    def __init__(self, trial: Trial) -> None:
+        self.trial, self.first_runs = trial, dict[str, Measured]()
+        self._base: list[Measured] = []
+
+    def base(self, count: int) -> list[Measured]:
+        for seed, part in self.trial.runs[len(self._base) : count]:
+            self._base.append(self.trial.run(parse(BASELINE), seed, part))
+        return self._base[:count]
+
+    def member(self, expression: str) -> Member | None:
+        """None for a turned knob that changes nothing here."""
+        regime, mix, found = self.trial.regime, parse(expression), list[Measured]()
+        if expression == BASELINE:
+            found = self.base(len(self.trial.runs))
+            return self._member(expression, found)
+        if _knob_is_idle(expression, self.first_runs):
+            return None
+        for seed, part in self.trial.runs:
+            found.append(self.trial.run(mix, seed, part))
+            self.first_runs.setdefault(expression, found[0])
+            if len(found) == 1 and _knob_is_idle(expression, self.first_runs):
+                return None
+            if len(found) >= LEAST_RUNS[regime] and self._member(expression, found).grar_below < -HOPELESS[regime]:
+                break
+        return self._member(expression, found)
+
+    def _member(self, expression: str, found: Sequence[Measured]) -> Member:
+        """Against the same runs of FGD, as far as the member was tried: means over the seeds of each part."""
+        parts, base = len(self.trial.parts), self.base(len(found))
+        own = [found[place::parts] for place in range(parts) if found[place::parts]]
+        other = [base[place::parts] for place in range(len(own))]
+        grar = [
+            np.mean([one.grar - two.grar for one, two in zip(a, b, strict=True)], axis=0)
+            for a, b in zip(own, other, strict=True)
+        ]
+        w_per_gpu = [np.mean([one.w_per_gpu for one in runs]) for runs in own]
+        return Member(expression, float(min(part.min() for part in grar)), float(np.mean(w_per_gpu)), len(found))
 
 
 def _knob_is_idle(expression: str, first_runs: Mapping[str, Measured]) -> bool:
@@ -79,10 +116,3 @@ def _knob_is_idle(expression: str, first_runs: Mapping[str, Measured]) -> bool:
     own = first_runs[name]
     turned = [run for other, run in first_runs.items() if other.startswith(f"{name}@")]
     return any((run.grar == own.grar).all() and (run.w_per_gpu == own.w_per_gpu).all() for run in turned)
-
-
-def _member(expression: str, found: Sequence[Measured], base: Sequence[Measured]) -> Member:
-    """Against the same runs of FGD, as far as the member was tried."""
-    grar = np.mean([own.grar - other.grar for own, other in zip(found, base, strict=False)], axis=0)
-    w_per_gpu = np.mean([own.w_per_gpu for own in found])
-    return Member(expression, float(grar.min()), float(w_per_gpu), len(found))

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from wattpack.datasets.input_files import read_bytes_up_to
 from wattpack.errors import UserError
 from wattpack.model.nodes import MAX_GPUS, Datacenter
+from wattpack.model.pools import HELD, Pool, only_words
 from wattpack.model.power import GPU_MILLI, PAPER, PowerProfile
 from wattpack.model.tasks import MAX_MODELS, TaskClass, Workload
 
@@ -22,9 +23,9 @@ MAX_TASK_GPUS = 10**6
 MAX_BYTES = 1_000_000_000  # of a file: ten million tasks
 
 NODE_COLUMNS = ("sn", "cpu_milli", "memory_mib", "gpu", "model")
-NODE_OPTIONAL = ("cpu_model",)
+NODE_OPTIONAL = ("cpu_model", "pool", "only")
 TASK_COLUMNS = ("name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli")
-TASK_OPTIONAL = ("gpu_spec", "cpu_spec")
+TASK_OPTIONAL = ("gpu_spec", "cpu_spec", "pool_spec")
 ARRIVAL_COLUMN = "creation_time"  # read only where time matters
 
 
@@ -74,8 +75,18 @@ class Row:
     def spec(self, column: str) -> str:
         text = self.cells.get(column, "")
         if text != "" and any(part.strip() != part or part == "" for part in text.split("|")):
-            raise self.fault(column, "empty or models like 'A|B'")
+            raise self.fault(column, f"empty or {'pools' if column == 'pool_spec' else 'models'} like 'A|B'")
         return text
+
+    def pool(self) -> Pool:
+        """The node's pool, and which tasks it takes."""
+        name = self.text("pool")
+        if "|" in name or name == HELD:
+            raise self.fault("pool", f"a name without '|', other than {HELD}")
+        try:
+            return Pool(name, only_words(*self.text("only").split("|")))
+        except UserError as fault:
+            raise UserError(f"{self.path}, {self.counted} {self.line}, column only: {fault}") from None
 
 
 def read_datacenter(path: str | Path, profile: PowerProfile = PAPER) -> Datacenter:
@@ -88,6 +99,7 @@ def datacenter_of(file: Path, found: Iterable[Row], profile: PowerProfile = PAPE
     """The nodes of these rows; `file` is what faults name."""
     names: dict[str, int] = {}
     rows: list[tuple[int, int, int, str, str]] = []
+    pools: list[Pool] = []
     for row in found:
         name = row.text("sn")
         if name == "":
@@ -101,12 +113,13 @@ def datacenter_of(file: Path, found: Iterable[Row], profile: PowerProfile = PAPE
             _known(row, "model", profile.gpu)
         _known(row, "cpu_model", profile.cpu)
         rows.append((row.amount("cpu_milli"), row.amount("memory_mib"), gpus, model, row.text("cpu_model")))
+        pools.append(row.pool())
     if not rows:
         raise UserError(f"{file}: no nodes, expected a header ({','.join(NODE_COLUMNS)}) and at least one line")
     cpu, memory, gpus_column, models, cpu_models = zip(*rows, strict=True)
     if len(set(models)) > MAX_MODELS or len(set(cpu_models)) > MAX_MODELS:
         raise UserError(f"{file}: {len(set(models))} GPU models, expected at most {MAX_MODELS}")
-    return Datacenter.of(list(names), cpu, memory, gpus_column, models, cpu_models, name=file.stem)
+    return Datacenter.of(list(names), cpu, memory, gpus_column, models, cpu_models, name=file.stem).in_pools(pools)
 
 
 def _known(row: Row, column: str, look_up: Callable[[str], object]) -> None:
@@ -142,6 +155,7 @@ def workload_of(file: Path, found: Iterable[Row]) -> Workload:
                 gpu_milli,
                 row.spec("gpu_spec"),
                 row.spec("cpu_spec"),
+                row.spec("pool_spec"),
             )
         )
     return Workload.of(tasks, names, name=file.stem)

@@ -11,6 +11,7 @@ import numpy as np
 from wattpack.jit import source_digest
 from wattpack.model.nodes import Datacenter
 from wattpack.model.policy import Mix, Policy
+from wattpack.model.pools import OPEN
 from wattpack.model.power import PROFILES, PowerProfile
 from wattpack.model.tasks import Workload
 from wattpack.policies import BUILT_IN
@@ -40,8 +41,10 @@ def all_code_digest() -> str:
 
 
 def datacenter_digest(datacenter: Datacenter) -> str:
-    columns = (datacenter.cpu_milli, datacenter.memory_mib, datacenter.gpus, datacenter.model, datacenter.cpu_model)
+    columns = [datacenter.cpu_milli, datacenter.memory_mib, datacenter.gpus, datacenter.model, datacenter.cpu_model]
     names = "\n".join((*datacenter.models, "", *datacenter.cpu_models)).encode()
+    if datacenter.pools != (OPEN,):
+        columns, names = [*columns, datacenter.pool], names + repr(datacenter.pools).encode()
     return digest(b"".join(np.ascontiguousarray(column, dtype="<i8").tobytes() for column in columns) + names)
 
 

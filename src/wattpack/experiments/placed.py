@@ -15,6 +15,7 @@ from wattpack.errors import UserError
 from wattpack.experiments.lineup import BASELINE
 from wattpack.model.node_watts import idle_and_full_w
 from wattpack.model.nodes import Datacenter
+from wattpack.model.pools import ANY_POOL
 from wattpack.model.power import GPU_MILLI, PowerProfile, total_power
 from wattpack.model.target import Target
 from wattpack.model.tasks import Workload
@@ -60,11 +61,18 @@ def emptied_nodes(
 def engine_with(
     placements: Placements, datacenter: Datacenter, workload: Workload, target: Target, profile: PowerProfile
 ) -> Engine:
-    """The datacenter with every task where it is. A task that does not fit there is an error in the file."""
+    """The datacenter with every task where it is. A task that does not fit there is an error in the file.
+
+    A task may well be on a node that takes no new one of its kind: cordoned or tainted since, or with devices that are
+    not understood.
+    """
     from wattpack.optimise.bound.offline import place_all  # 0.3 s of scipy that a plain replay does without
 
     engine = Engine(datacenter, workload.classes, parse(BASELINE), target, profile)
+    pools = engine.state.tasks.pools.copy()
+    engine.state.tasks.pools[:] = ANY_POOL
     fault = int(place_all(engine.state, engine.plan, workload.sequence, placements.node, placements.gpus))
+    engine.state.tasks.pools[:] = pools
     if fault >= 0:
         name, node = workload.task_name(fault), datacenter.names[placements.node[fault]]
         gpus = gpu_index_text(int(placements.gpus[fault])) or "none"

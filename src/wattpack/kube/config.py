@@ -13,7 +13,8 @@ from wattpack.engine.runs.learning import LEARNT
 from wattpack.errors import UserError
 from wattpack.kube.auto import Auto
 from wattpack.kube.cluster import Cluster
-from wattpack.kube.dialects import DIALECTS
+from wattpack.kube.dialects import ALL, find_dialect
+from wattpack.kube.dialects.dialect import Dialect
 from wattpack.kube.reading import Reading
 from wattpack.model.policy import Mix
 from wattpack.model.power import PROFILES, PowerProfile
@@ -49,7 +50,7 @@ class Config(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     policy: str = "pwr:0.1+fgd:0.9"
     power_profile: str = "paper"
     target: str = LEARNT
-    dialect: str = "alibaba"
+    dialect: str | list[str] = ALL
     mode: Literal["choose", "score", "shadow"] = "choose"
     node_order: Literal["name", "seeded"] = "name"
     seed: int = 0
@@ -81,13 +82,16 @@ class Config(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
     def reading(self) -> Reading:
         return Reading(
-            dialect=DIALECTS[self.dialect],
+            dialect=find_dialect(self.dialect),
             profile=self.profile(),
             gpu_model_label=self.gpu_model_label,
             cpu_model_label=self.cpu_model_label,
             gpu_memory_mib=self.gpu_memory_mib,
             models=self.models,
         )
+
+    def read_dialect(self) -> Dialect:
+        return find_dialect(self.dialect)
 
     def given_target(self) -> Target | None:
         """The target workload of a trace; None: it is learnt from the pods that arrive."""
@@ -102,16 +106,16 @@ def problems(config: Config) -> list[str]:
         if not good:
             found.append(line)
 
-    for asked in (config.mix, config.given_target):
+    for asked in (config.mix, config.given_target, config.read_dialect):
         try:
             asked()
         except UserError as fault:
-            found.append(f"{asked.__name__.removeprefix('given_')}: {fault}".replace("mix: ", "policy: ", 1))
+            named = {"mix": "policy", "given_target": "target", "read_dialect": "dialect"}[asked.__name__]
+            found.append(f"{named}: {fault}")
     check(
         config.power_profile in PROFILES,
         f"power_profile: {config.power_profile!r}, expected one of {', '.join(PROFILES)}",
     )
-    check(config.dialect in DIALECTS, f"dialect: {config.dialect!r}, expected one of {', '.join(DIALECTS)}")
     check(config.gpu_memory_mib >= 0, f"gpu_memory_mib: {config.gpu_memory_mib}, expected 0 or more")
     check(config.seed >= 0, f"seed: {config.seed}, expected 0 or more")
     if config.power_profile in PROFILES:

@@ -118,7 +118,7 @@ class Service:
         numbers, _ = self.ranking_of_nodes().asked(args)
         decision = self.decide(pod, numbers)
         if decision is None or not decision.node:
-            return self.refusal(decision, offered_names(args))
+            return self.refusal(decision, offered_names(args), self.view.cluster.closed_to(pod))
         if self.config.mode == "choose":
             return answer_for(args, [decision.node])
         names, choice = self.ranking.names, self.view.cluster.choice
@@ -178,7 +178,7 @@ class Service:
         self.keep(decision)
         return decision
 
-    def refusal(self, decision: Decision | None, names: list[str]) -> FilterAnswer:
+    def refusal(self, decision: Decision | None, names: list[str], closed: dict[str, str]) -> FilterAnswer:
         """Every node with its reason.
 
         Unresolvable, so that kube-scheduler does not preempt: it cannot see which GPUs that would free.
@@ -189,7 +189,9 @@ class Service:
             )
         index, verdict = self.view.cluster.index, self.view.cluster.choice.verdict
         words = {
-            name: VERDICT_WORDS[int(verdict[index[name]])]
+            name: closed[name]
+            if name in closed
+            else VERDICT_WORDS[int(verdict[index[name]])]
             if name in index
             else self.view.unreadable_nodes.get(name, "not known to wattpack yet")
             for name in names

@@ -89,7 +89,7 @@ class Shadow:
         """Another scheduler has bound a pod; the real cluster does not count it yet."""
         if not self.started:
             return
-        names = self.view.eligible_nodes(pod)
+        names = self.view.eligible_nodes(pod, facts.dialect)
         real, own = self.view.cluster, self.own
         decision = real.decide(facts, names)
         wanted = decision.node if decision is not None else ""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from wattpack.errors import UserError
+from wattpack.model.pools import MAX_POOLS, OPEN, Pool
 from wattpack.model.power import GPU_MILLI, PAPER, VCPU_MILLI_PER_CORE, PowerProfile
 
 MAX_GPUS = 16  # GPUs a node may have: a fixed width keeps one compiled engine for all datacenters
@@ -26,6 +27,7 @@ NODE = np.dtype(
         ("gpus", np.int64),  # count
         ("model", np.int64),  # index into Datacenter.models
         ("cpu_model", np.int64),  # index into Datacenter.cpu_models
+        ("pool", np.int64),  # index into Datacenter.pools
         ("type", np.int64),  # nodes of equal type are equal when empty
         ("cores", np.int64),  # physical
         ("sockets", np.int64),
@@ -66,6 +68,8 @@ class Datacenter:
     cpu_model: NDArray[np.int64]
     cpu_models: tuple[str, ...]
     name: str = "datacenter"
+    pool: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))  # empty: one pool, open to all
+    pools: tuple[Pool, ...] = (OPEN,)
 
     @classmethod
     def of(
@@ -97,7 +101,9 @@ class Datacenter:
         return cls(tuple(names), cpu, memory, counts, model_index, models, cpu_index, cpu_models, name)
 
     def __post_init__(self) -> None:
-        for column in (self.cpu_milli, self.memory_mib, self.gpus, self.model, self.cpu_model):
+        if len(self.pool) == 0:
+            object.__setattr__(self, "pool", np.zeros(len(self.names), dtype=np.int64))
+        for column in (self.cpu_milli, self.memory_mib, self.gpus, self.model, self.cpu_model, self.pool):
             column.flags.writeable = False
 
     def __len__(self) -> int:
@@ -127,6 +133,8 @@ class Datacenter:
             self.cpu_model[order],
             self.cpu_models,
             self.name,
+            self.pool[order],
+            self.pools,
         )
 
     def repeated(self, times: int) -> Datacenter:
@@ -134,16 +142,37 @@ class Datacenter:
         if times < 1:
             raise UserError(f"{self.name}: repeated {times} times, expected 1 or more")
         names = [f"{name}-{copy:04d}" for copy in range(times) for name in self.names]
-        own = (self.cpu_milli, self.memory_mib, self.gpus, self.model, self.cpu_model)
-        cpu, memory, gpus, model, cpu_model = (np.tile(column, times) for column in own)
+        own = (self.cpu_milli, self.memory_mib, self.gpus, self.model, self.cpu_model, self.pool)
+        cpu, memory, gpus, model, cpu_model, pool = (np.tile(column, times) for column in own)
+        name = f"{self.name}-x{times}"
         return Datacenter(
-            tuple(names), cpu, memory, gpus, model, self.models, cpu_model, self.cpu_models, f"{self.name}-x{times}"
+            tuple(names), cpu, memory, gpus, model, self.models, cpu_model, self.cpu_models, name, pool, self.pools
+        )
+
+    def in_pools(self, pools: Sequence[Pool]) -> Datacenter:
+        """The same nodes, the i-th in the pool `pools[i]`."""
+        places: dict[Pool, int] = {}
+        index = np.array([places.setdefault(pool, len(places)) for pool in pools], dtype=np.int64)
+        if len(places) > MAX_POOLS:
+            raise UserError(f"{self.name}: {len(places)} different pools of nodes, expected at most {MAX_POOLS}")
+        return replace(self, pool=index, pools=tuple(places))
+
+    def without_pools(self) -> Datacenter:
+        """The same nodes, open to all tasks."""
+        return self.in_pools([OPEN] * len(self))
+
+    def closed_to_gpu_tasks(self, names: Collection[str]) -> Datacenter:
+        """The same nodes; those named take no more tasks with GPUs."""
+        own = [self.pools[p] for p in self.pool.tolist()]
+        return self.in_pools(
+            [pool.without_gpu() if n in names else pool for n, pool in zip(self.names, own, strict=True)]
         )
 
     @cached_property
     def types(self) -> NDArray[np.int64]:
         """Type number of every node: equal nodes, equal number. Cached: it takes 2 ms, and runs share a datacenter."""
-        columns = np.stack([self.cpu_milli, self.memory_mib, self.gpus, self.model, self.cpu_model], axis=1)
+        own = [self.cpu_milli, self.memory_mib, self.gpus, self.model, self.cpu_model, self.pool]
+        columns = np.stack(own, axis=1)
         _, inverse = np.unique(columns, axis=0, return_inverse=True)
         return inverse.reshape(-1).astype(np.int64)
 
@@ -157,6 +186,7 @@ class Datacenter:
         nodes["memory_mib"] = nodes["memory_left"] = self.memory_mib
         nodes["gpus"] = nodes["gpu_free"] = self.gpus
         nodes["model"], nodes["cpu_model"], nodes["type"] = self.model, self.cpu_model, self.types
+        nodes["pool"] = self.pool
         nodes["gpu_left"] = np.where(np.arange(MAX_GPUS)[None, :] < self.gpus[:, None], GPU_MILLI, 0)
         nodes["gpu_total"] = self.gpus * GPU_MILLI
         nodes["gpu_most"] = np.where(self.gpus > 0, GPU_MILLI, 0)

@@ -25,18 +25,24 @@ VCPU_MILLI_PER_CORE = 2000  # two hardware threads a physical core
 class GpuPower:
     """Watts of one GPU: `idle_w` with nothing on it; with a share u in use, context + (max - context) * u ** exponent.
 
-    The paper's step model is context_w = max_w: any use costs the maximum.
+    The paper's step model is context_w = max_w: any use costs the maximum. A measured curve has `points` instead, from
+    (0, context_w) to (1, max_w), with straight lines between them.
     """
 
     idle_w: float
     max_w: float
     context_w: float
     exponent: float = 1.0
+    points: tuple[tuple[float, float], ...] = field(default=(), repr=False)  # (share in use, W)
 
     def draw_mw(self) -> np.ndarray:
         """Milliwatts by milli-GPU in use, int64[1001]."""
         share = np.arange(GPU_MILLI + 1) / GPU_MILLI
-        table = np.rint((self.context_w + (self.max_w - self.context_w) * share**self.exponent) * 1000).astype(np.int64)
+        watts = self.context_w + (self.max_w - self.context_w) * share**self.exponent
+        if self.points:
+            shares, at_shares = np.array(self.points).T
+            watts = np.interp(share, shares, at_shares)
+        table = np.rint(watts * 1000).astype(np.int64)
         table[0] = round(self.idle_w * 1000)
         return table
 

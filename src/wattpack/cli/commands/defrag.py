@@ -9,7 +9,7 @@ import numpy as np
 
 from wattpack.cli.csv_output import write_csv
 from wattpack.cli.keep_speed import keep_speed
-from wattpack.cli.not_understood import refuse_not_understood
+from wattpack.cli.not_understood import with_closed_nodes
 from wattpack.cli.options import profile_option
 from wattpack.cli.outputs import check_files, words_beside
 from wattpack.cli.side_by_side import print_emptied, print_side_by_side
@@ -99,8 +99,8 @@ def defrag_command(
         raise UserError(f"--gpu-worth {gpu_worth:g}, expected watts from 0 to a million")
     if not 0 < least < 1e6:
         raise UserError(f"--least {least:g}, expected watts above 0: a move that brings nothing is never worth it")
-    refuse_not_understood(placements, nodes, tasks)
     datacenter = load_datacenter(str(nodes), power=watts, add=add or (), remove=remove or ())
+    datacenter = with_closed_nodes(datacenter, nodes, tasks, placements)
     workload = read_workload(tasks)
     aim = Target.of(workload if target is None else load_trace(target))
     placed = read_placements(placements, datacenter, workload)
@@ -114,7 +114,9 @@ def defrag_command(
     bound_w = before[0]
     if len(workload) > 0 and bound_is_quick(workload):
         counts = np.bincount(workload.sequence[placed.node >= 0], minlength=len(workload.classes))
-        bound_w = ConfigurationLp(datacenter, workload.classes, watts).solve(counts).power_w
+        # Tasks may be on nodes that take no new ones: a bound for all placements, those included, knows no pools.
+        anywhere = [task._replace(pool_spec="") for task in workload.classes]
+        bound_w = ConfigurationLp(datacenter.without_pools(), anywhere, watts).solve(counts).power_w
     if out is not None:
         write_csv(out, HEADER, move_rows(found, datacenter, workload))
     if placements_out is not None:

@@ -15,7 +15,7 @@ from wattpack.datasets.sources import load_datacenter, load_trace
 from wattpack.errors import UserError
 from wattpack.model.tasks import Workload
 
-COLUMNS = ("name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli", "gpu_spec", "cpu_spec")
+COLUMNS = ("name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli", "gpu_spec", "cpu_spec", "pool_spec")
 
 
 def derive_command(

@@ -8,7 +8,7 @@ from pathlib import Path
 from wattpack.choose.choice import resolve
 from wattpack.cli.csv_output import write_csv
 from wattpack.cli.keep_speed import keep_speed
-from wattpack.cli.not_understood import refuse_not_understood
+from wattpack.cli.not_understood import with_closed_nodes
 from wattpack.cli.options import check_seed, profile_option
 from wattpack.cli.outputs import check_files, words_beside
 from wattpack.cli.plugins import faults_of, load_plugins
@@ -23,6 +23,7 @@ from wattpack.engine.runs.arrivals import simulate
 from wattpack.engine.runs.learning import LEARNT, simulate_learning
 from wattpack.engine.runs.record import Run
 from wattpack.engine.windows.batch import new_batch, simulate_windows
+from wattpack.engine.windows.staying import simulate_beside, staying_tasks
 from wattpack.errors import UserError
 from wattpack.experiments.compare import unplaceable_classes
 from wattpack.experiments.placed import emptied_nodes, measure_placements, measure_run
@@ -123,9 +124,8 @@ def replay_command(
         raise UserError(
             f"--policy {policy} with --target {LEARNT}: it is chosen for a known workload, expected a trace"
         )
-    if placements is not None:
-        refuse_not_understood(placements, nodes, tasks)
     datacenter = load_datacenter(str(nodes), power=watts, add=add or (), remove=remove or ())
+    datacenter = with_closed_nodes(datacenter, nodes, tasks, *([placements] if placements else []))
     workload = read_workload(tasks)
     arrival_s = None if batch_seconds is None else read_arrival_s(tasks)
     trace = workload if target in (None, LEARNT) else load_trace(str(target))
@@ -140,8 +140,15 @@ def replay_command(
     say_if_compiling()
     mix, choice = resolve(policy, datacenter, trace, watts, FILL_UP)
     now = None if placed is None else measure_placements(placed, datacenter, workload, aim, watts)
+    stay = None if placed is None else staying_tasks(datacenter, workload, placed.node, placed.gpus, watts)
+    if stay and target == LEARNT:
+        raise UserError(f"--target {LEARNT}: {len(stay)} tasks are on nodes that take no new ones, expected a trace")
     with faults_of(plugin or []):
-        if target == LEARNT:
+        if stay:
+            rng = seeded(seed).policy
+            run = simulate_beside(stay, datacenter, workload, mix, aim, rng, watts, window, arrival_s)
+            note(f"wattpack: {len(stay)} tasks stay on nodes that take no new ones; the policy places the others")
+        elif target == LEARNT:
             run = simulate_learning(datacenter, workload, mix, seeded(seed).policy, watts)
         elif window.tasks > 1:
             run = simulate_windows(datacenter, workload, mix, aim, seeded(seed).policy, watts, window, arrival_s)
