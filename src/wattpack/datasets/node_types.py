@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from wattpack.datasets.csv_files import NODE_COLUMNS, NODE_OPTIONAL
+from wattpack.datasets.csv_files import NODE_COLUMNS
 from wattpack.model.nodes import Datacenter
 
 
@@ -43,7 +43,7 @@ def types_of(datacenter: Datacenter) -> list[TypeOfNodes]:
 
 def file_header(datacenter: Datacenter) -> tuple[str, ...]:
     """The columns of a nodes file that holds this datacenter: CPU models only where there are some."""
-    return (*NODE_COLUMNS, *NODE_OPTIONAL) if any(datacenter.cpu_models) else NODE_COLUMNS
+    return (*NODE_COLUMNS, "cpu_model") if any(datacenter.cpu_models) else NODE_COLUMNS
 
 
 def file_rows(datacenter: Datacenter) -> Iterator[tuple[object, ...]]:
