@@ -40,8 +40,10 @@ def all_code_digest() -> str:
 
 
 def datacenter_digest(datacenter: Datacenter) -> str:
-    columns = (datacenter.cpu_milli, datacenter.memory_mib, datacenter.gpus, datacenter.model, datacenter.cpu_model)
+    columns = [datacenter.cpu_milli, datacenter.memory_mib, datacenter.gpus, datacenter.model, datacenter.cpu_model]
     names = "\n".join((*datacenter.models, "", *datacenter.cpu_models)).encode()
+    if datacenter.own_base_mw is not None:  # a datacenter without base power has the digest that it always had
+        columns, names = [*columns, datacenter.own_base_mw], names + b"\nbase_mw"
     return digest(b"".join(np.ascontiguousarray(column, dtype="<i8").tobytes() for column in columns) + names)
 
 
@@ -51,7 +53,14 @@ def trace_digest(trace: Workload) -> str:
 
 def profile_digest(name: str, profile: PowerProfile) -> str:
     """Of the watts of a profile of the user's own; empty for a built-in one."""
-    return "" if PROFILES.get(name) == profile else digest(repr(profile).encode())
+    return "" if PROFILES.get(name) == profile else digest(profile_text(profile).encode())
+
+
+def profile_text(profile: PowerProfile) -> str:
+    """All watts of a profile. One without base power and curves has the text that it had before there were any."""
+    curves = {name: gpu.points for name, gpu in {**profile.further_gpus, **profile.gpus}.items() if gpu.points}
+    more = (profile.base_w, sorted(profile.gpu_base_w.items()), sorted(curves.items()))
+    return repr(profile) + (repr(more) if any(more) else "")
 
 
 def own_policies(mix: Mix) -> list[Policy]:

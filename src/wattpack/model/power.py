@@ -40,7 +40,8 @@ class GpuPower:
         share = np.arange(GPU_MILLI + 1) / GPU_MILLI
         watts = self.context_w + (self.max_w - self.context_w) * share**self.exponent
         if self.points:
-            watts = np.interp(share, *zip(*self.points, strict=True))
+            shares, at_shares = np.array(self.points).T
+            watts = np.interp(share, shares, at_shares)
         table = np.rint(watts * 1000).astype(np.int64)
         table[0] = round(self.idle_w * 1000)
         return table
@@ -65,6 +66,9 @@ class PowerProfile:
     default_cpu: str
     source: str
     further_gpus: Mapping[str, GpuPower] = field(default_factory=dict)  # models of the catalog
+    # What a node draws beside sockets and GPUs, and for each GPU by model. Not in the repr: earlier ids are made of it.
+    base_w: float = field(default=0.0, repr=False)
+    gpu_base_w: Mapping[str, float] = field(default_factory=dict, repr=False)
 
     @property
     def known_gpus(self) -> list[str]:
@@ -173,28 +177,40 @@ def added_gpu_power_mw(node: NodeRecord, task: TaskRecord, gpu: int, gpu_draw_mw
     return task.num_gpu * added_share_power_mw(node.model, 0, GPU_MILLI, gpu_draw_mw)
 
 
-# The sums of CPU and GPU power. Nothing outside this file adds the two (tests/model/test_power_sum.py): a base power or
-# a node that sleeps would be a change here.
+# The sums of CPU, GPU and base power. Nothing outside this file adds them (tests/model/test_power_sum.py): a node that
+# sleeps would be a change here. No placement changes the base power, so it is in totals and never in what a task adds.
 
 
-def total_power(cpu: Any, gpu: Any) -> Any:
-    """What CPUs and GPUs draw together, in the unit of both; for Python, numbers or arrays."""
+def cpu_and_gpu_power(cpu: Any, gpu: Any) -> Any:
+    """What CPUs and GPUs draw together: the part of the power that placements change."""
     return cpu + gpu
 
 
-kernel_total_power = inner_kernel(total_power)  # for kernels, numbers only
+def total_power(cpu: Any, gpu: Any, base: Any) -> Any:
+    """All that is drawn, in the unit of the three; for Python, numbers or arrays."""
+    return cpu + gpu + base
+
+
+kernel_cpu_and_gpu_power = inner_kernel(cpu_and_gpu_power)  # for kernels, numbers only
+kernel_total_power = inner_kernel(total_power)
 
 
 @kernel
 def node_power_mw(node: NodeRecord) -> int:
     """Milliwatts that a settled `node` draws."""
-    return kernel_total_power(node.cpu_power_mw, node.gpu_power_mw)
+    return kernel_total_power(node.cpu_power_mw, node.gpu_power_mw, node.base_mw)
+
+
+@kernel
+def placed_power_mw(node: NodeRecord) -> int:
+    """Milliwatts of a settled `node` that placements change: without its base power."""
+    return kernel_cpu_and_gpu_power(node.cpu_power_mw, node.gpu_power_mw)
 
 
 @kernel
 def unsettled_power_mw(node: NodeRecord, gpu_draw_mw: Integers) -> int:
     """Milliwatts that `node` draws, worked out from what is left on it."""
-    return kernel_total_power(cpu_power_mw(node, node.cpu_left), gpu_power_mw(node, gpu_draw_mw))
+    return kernel_total_power(cpu_power_mw(node, node.cpu_left), gpu_power_mw(node, gpu_draw_mw), node.base_mw)
 
 
 @kernel
@@ -208,12 +224,12 @@ def added_power_with_cpu_mw(
     added_cpu_mw: int, node: NodeRecord, task: TaskRecord, gpu: int, gpu_draw_mw: Integers
 ) -> int:
     """`added_power_mw` for loops over GPUs, with the CPU part (`added_cpu_power_mw`) worked out once before."""
-    return kernel_total_power(added_cpu_mw, added_gpu_power_mw(node, task, gpu, gpu_draw_mw))
+    return kernel_cpu_and_gpu_power(added_cpu_mw, added_gpu_power_mw(node, task, gpu, gpu_draw_mw))
 
 
 def nodes_power_mw(nodes: Any) -> Any:
-    """`node_power_mw` for Python: the milliwatts of each of `nodes`, an array of NODE records (or one record)."""
-    return total_power(nodes.cpu_power_mw, nodes.gpu_power_mw)
+    """The milliwatts that each of `nodes` draws: settled NODE records (or one record), for Python."""
+    return total_power(nodes.cpu_power_mw, nodes.gpu_power_mw, nodes.base_mw)
 
 
 def draw_table_mw(models: tuple[str, ...], profile: PowerProfile) -> np.ndarray:
