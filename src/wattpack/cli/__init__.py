@@ -53,6 +53,10 @@ COMMANDS = {
         f"{ROOM}.new_policy:new_policy_command",
         "A policy of your own to start from, with a test.",
     ),
+    "power": (
+        f"{ROOM}.power:power_command",
+        "The watts of every GPU and CPU, and a power file for your own.",
+    ),
     "policies": (f"{ROOM}.policies:policies_command", "The policies, one line each."),
 }
 
@@ -61,7 +65,7 @@ given_words: ContextVar[tuple[str, ...]] = ContextVar("given_words", default=())
 
 
 # Options that name what is written: an empty text would become the current folder.
-OUTPUTS = ("--out", "--decisions", "--series", "--placements-out", "--tasks-out")
+OUTPUTS = ("--out", "--decisions", "--series", "--placements-out", "--tasks-out", "--figure")
 
 
 def new_app() -> Any:

@@ -9,25 +9,31 @@ from pathlib import Path
 from wattpack.datasets import alibaba2023
 from wattpack.datasets.columns import Columns, datacenter_from, workload_from
 from wattpack.datasets.csv_files import read_datacenter, read_workload
+from wattpack.datasets.power_files import as_profile
 from wattpack.errors import UserError
 from wattpack.model.nodes import Datacenter
+from wattpack.model.power import PAPER, PowerProfile
 from wattpack.model.tasks import Workload
 
 DATACENTERS: tuple[str, ...] = (alibaba2023.NAME,)
 
 
-def load_datacenter(source: str | Path | Columns, name: str | None = None) -> Datacenter:
+def load_datacenter(
+    source: str | Path | Columns, name: str | None = None, power: PowerProfile | str | Path | None = None
+) -> Datacenter:
     """A built-in datacenter by name, the nodes of a CSV file, or those of columns: a dict of lists or a pandas frame.
 
     A built-in name wins over a file: write `./NAME` for the file. Columns have the names of the file's. `name` is what
-    results call the datacenter; default: that of the built-in one, of the file, or "datacenter".
+    results call the datacenter; default: that of the built-in one, of the file, or "datacenter". `power`: a power
+    profile or the path of a power file that knows the models; default: the paper's and the catalog's models.
     """
+    profile = as_profile(power)
     if isinstance(source, Columns) and not isinstance(source, str | Path):
-        return datacenter_from(source, name or "datacenter")
+        return datacenter_from(source, name or "datacenter", profile)
     if isinstance(source, str) and source in DATACENTERS:
         found = alibaba2023.datacenter()
     else:
-        found = read_datacenter(_existing(source, "datacenter", DATACENTERS))
+        found = read_datacenter(_existing(source, "datacenter", DATACENTERS), profile)
     return found if name is None else replace(found, name=name)
 
 
@@ -46,11 +52,12 @@ def load_trace(source: str | Path | Columns, name: str | None = None) -> Workloa
     return found if name is None else replace(found, name=name)
 
 
-def as_datacenter(given: Datacenter | str | Path) -> Datacenter:
+def as_datacenter(given: Datacenter | str | Path, profile: PowerProfile = PAPER) -> Datacenter:
     """The datacenter given, or the one of this built-in name or path."""
     if isinstance(given, Datacenter):
         return given
-    return load_datacenter(_named(given, "datacenter", "a Datacenter (load_datacenter makes one of columns)"))
+    named = _named(given, "datacenter", "a Datacenter (load_datacenter makes one of columns)")
+    return load_datacenter(named, power=profile)
 
 
 def as_workload(given: Workload | str | Path, what: str = "trace") -> Workload:

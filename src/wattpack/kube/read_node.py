@@ -6,10 +6,12 @@ from collections.abc import Iterable
 
 from wattpack.kube.facts import MAX_AMOUNT, NodeFacts
 from wattpack.kube.objects import Node, Unreadable
+from wattpack.kube.products import stripped
 from wattpack.kube.quantity import cpu_milli_down, memory_mib_down, nano
 from wattpack.kube.reading import Reading
 from wattpack.model.catalog import GPUS, PAPER_NAMES
 from wattpack.model.nodes import MAX_GPUS
+from wattpack.model.power import entry_to_add
 
 
 def read_node(node: Node, reading: Reading) -> NodeFacts:
@@ -38,7 +40,8 @@ def _gpu_model(node: Node, reading: Reading) -> str:
             if model == "":
                 raise Unreadable(
                     f"label {label} is {labels[label]!r}, a model without a power entry: "
-                    f'map it in the configuration, [models] "{labels[label]}" = "..."'
+                    f'map it in the configuration, [models] "{labels[label]}" = "...", or put '
+                    f"{entry_to_add('gpu', stripped(labels[label]))} into a power file (--power, power_file)"
                 )
             return model
     raise Unreadable(f"has GPUs but no label {reading.gpu_model_label}, expected their model there")

@@ -6,6 +6,7 @@ in every profile.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -77,17 +78,32 @@ class PowerProfile:
     def gpu(self, model: str) -> GpuPower:
         found = self.gpus.get(model) or self.further_gpus.get(model)
         if found is None:
-            raise UserError(f"unknown GPU model {model!r} (no power entry); known: {', '.join(self.known_gpus)}")
+            raise UserError(f"unknown GPU model {model!r} {_add('gpu', model)}; known: {', '.join(self.known_gpus)}")
         return found
 
     def cpu(self, model: str) -> CpuPower:
         found = self.cpus.get(model or self.default_cpu)
         if found is None:
-            raise UserError(f"unknown CPU model {model!r} (no power entry); known: {', '.join(sorted(self.cpus))}")
+            raise UserError(f"unknown CPU model {model!r} {_add('cpu', model)}; known: {', '.join(sorted(self.cpus))}")
         return found
 
 
-_PAPER_WATTS = {  # idle, maximum
+ENTRY_KEYS = {"gpu": "idle_w = .. context_w = .. max_w = ..", "cpu": "cores = .. idle_w = .. max_w = .."}
+
+
+def entry_to_add(table: str, model: str) -> str:
+    """The four lines that a power file needs for a model, in one line."""
+    return f"[{table}.{json.dumps(model)}] {ENTRY_KEYS[table]}"
+
+
+def _add(table: str, model: str) -> str:
+    """What to do about a model without watts; a name that cannot be one is only unknown."""
+    if not 0 < len(model) <= 200 or not model.isprintable():
+        return "(no power entry)"
+    return f"(no power entry: put {entry_to_add(table, model)}, a line each, into FILE.toml and pass --power FILE.toml)"
+
+
+PAPER_WATTS = {  # idle, maximum
     "T4": (10, 70),
     "A10": (30, 150),
     "G2": (30, 150),
@@ -109,7 +125,7 @@ TYPICAL_SHARE_OF_LIMIT = 0.7
 
 def _from_end_points(name: str, curve: Callable[[float, float], GpuPower]) -> PowerProfile:
     """One curve between idle and maximum for all models; the paper's models have the paper's watts."""
-    own = {model: curve(idle, most) for model, (idle, most) in _PAPER_WATTS.items()}
+    own = {model: curve(idle, most) for model, (idle, most) in PAPER_WATTS.items()}
     further = {model: curve(idle, most) for model, (idle, most) in _CATALOG_WATTS.items() if model not in own}
     return PowerProfile(name, own, _CPUS, _XEON, _PAPER_SOURCE, further)
 

@@ -22,7 +22,7 @@ from wattpack.experiments.bound.curves import bound_is_quick
 from wattpack.experiments.placed import engine_with
 from wattpack.jit import say_if_compiling
 from wattpack.model.nodes import Datacenter
-from wattpack.model.power import PAPER, nodes_power_mw
+from wattpack.model.power import nodes_power_mw
 from wattpack.model.target import Target
 from wattpack.model.tasks import Workload
 from wattpack.optimise.bound.lp import ConfigurationLp
@@ -44,7 +44,8 @@ def defrag_command(
     moves: int = 100,
     gpu_worth: float = WORTH_W,
     least: float = LEAST_W,
-    profile: str = PAPER.name,
+    profile: str | None = None,
+    power: Path | None = None,
     out: Path | None = None,
     placements_out: Path | None = None,
 ) -> None:
@@ -70,13 +71,15 @@ def defrag_command(
     least
         Watts (with priced GPUs) that a chain must save per move to be listed.
     profile
-        Power profile: paper, linear, concave, measured.
+        Power profile: paper (the default), linear, concave, measured.
+    power
+        TOML file of your own GPUs, CPUs and node base power, laid over the profile (`wattpack power`).
     out
         Write the moves here, as CSV.
     placements_out
         Write where the tasks are afterwards here, in the format of --placements.
     """
-    watts = profile_option(profile)
+    watts = profile_option(profile, power)
     if moves < 1:
         raise UserError(f"--moves {moves}, expected 1 or more")
     if not 0 <= gpu_worth < 1e6:
@@ -87,7 +90,7 @@ def defrag_command(
     datacenter, workload = read_datacenter(nodes, watts), read_workload(tasks)
     aim = Target.of(workload if target is None else load_trace(target))
     placed = read_placements(placements, datacenter, workload)
-    check_files({"--out": out, "--placements-out": placements_out}, (nodes, tasks, placements, target))
+    check_files({"--out": out, "--placements-out": placements_out}, (nodes, tasks, placements, target, power))
     say_if_compiling()
     engine = engine_with(placed, datacenter, workload, aim, watts)
     before = totals(engine.state.nodes)

@@ -10,6 +10,7 @@ from pathlib import Path
 from wattpack.cli.ask_cluster import ask_cluster
 from wattpack.cli.csv_output import write_csv
 from wattpack.cli.not_understood import NOT_UNDERSTOOD
+from wattpack.cli.options import with_power
 from wattpack.cli.outputs import check_folder
 from wattpack.cli.streams import note
 from wattpack.datasets.placements import COLUMNS as DECISIONS
@@ -41,6 +42,8 @@ def import_command(
     anonymise: bool = False,
     dialect: str | None = None,
     config: Path | None = None,
+    profile: str | None = None,
+    power: Path | None = None,
 ) -> None:
     """Write the nodes, tasks and current placements of a Kubernetes cluster into a folder; nothing changes there.
 
@@ -60,14 +63,18 @@ def import_command(
         configuration's.
     config
         TOML file of `wattpack serve`: dialect, power profile, labels, own names of GPU models.
+    profile
+        Power profile, above the one of the configuration: paper, linear, concave, measured.
+    power
+        TOML file of your own GPUs, CPUs and node base power, laid over the profile (`wattpack power`).
     """
     if file and kubeconfig is not None:
         raise UserError("--file and --kubeconfig, expected one of them")
-    settings = read_config(config)
+    settings = with_power(read_config(config), profile, power)
     reading = settings.reading()
     if dialect is not None:
         reading = replace(reading, dialect=find_dialect(dialect))
-    check_folder(out, WRITTEN, (*(file or []), kubeconfig, config))
+    check_folder(out, WRITTEN, (*(file or []), kubeconfig, config, power))
     nodes, pods = read_cluster_files(file) if file else asyncio.run(ask_cluster(kubeconfig))
     snapshot = take_snapshot(nodes, pods, reading)
     if not snapshot.nodes:

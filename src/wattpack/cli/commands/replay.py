@@ -17,6 +17,7 @@ from wattpack.datasets.inflation import seeded
 from wattpack.datasets.placements import COLUMNS as DECISIONS
 from wattpack.datasets.placements import read_placements
 from wattpack.datasets.sources import load_trace
+from wattpack.engine.core.state import BASE_POWER
 from wattpack.engine.runs.arrivals import simulate
 from wattpack.engine.runs.learning import LEARNT, simulate_learning
 from wattpack.engine.runs.record import Run
@@ -25,7 +26,6 @@ from wattpack.errors import UserError
 from wattpack.experiments.compare import unplaceable_classes
 from wattpack.experiments.placed import measure_placements, measure_run
 from wattpack.jit import say_if_compiling
-from wattpack.model.power import PAPER
 from wattpack.model.target import Target
 from wattpack.policies.expression import parse
 from wattpack.report.provenance import never_fit
@@ -51,7 +51,8 @@ def replay_command(
     decisions: Path | None = None,
     series: Path | None = None,
     placements: Path | None = None,
-    profile: str = PAPER.name,
+    profile: str | None = None,
+    power: Path | None = None,
     seed: int = 0,
     batch: int = 1,
     batch_seconds: float | None = None,
@@ -80,7 +81,9 @@ def replay_command(
         CSV file of where the tasks are now, task,node,gpu_index as `wattpack import` and --decisions write it: say what
         the policy would have saved against it.
     profile
-        Power profile: paper, linear, concave, measured.
+        Power profile: paper (the default), linear, concave, measured.
+    power
+        TOML file of your own GPUs, CPUs and node base power, laid over the profile (`wattpack power`).
     seed
         For policy random only.
     batch
@@ -99,7 +102,7 @@ def replay_command(
     load_plugins(plugin or [], not no_check)
     mix = parse(policy)
     check_seed(seed)
-    watts = profile_option(profile)
+    watts = profile_option(profile, power)
     window = new_batch(batch, batch_seconds, batch_milp_seconds)
     if window.tasks > 1 and target == LEARNT:
         raise UserError(f"--target {LEARNT} with --batch {batch}, expected one of them")
@@ -110,7 +113,7 @@ def replay_command(
     arrival_s = None if batch_seconds is None else read_arrival_s(tasks)
     aim = Target.of(workload if target in (None, LEARNT) else load_trace(str(target)))
     placed = None if placements is None else read_placements(placements, datacenter, workload)
-    inputs = (nodes, tasks, target, placements, *(plugin or []))
+    inputs = (nodes, tasks, target, placements, power, *(plugin or []))
     check_files({"--decisions": decisions, "--series": series}, inputs)
     say_if_compiling()
     now = None if placed is None else measure_placements(placed, datacenter, workload, aim, watts)
@@ -124,8 +127,8 @@ def replay_command(
     if decisions is not None:
         write_csv(decisions, DECISIONS, decision_rows(run))
     if series is not None:
-        write_csv(series, SERIES, series_rows(run))
-    if kinds := unplaceable_classes(datacenter, workload):
+        write_csv(series, series_header(run), series_rows(run))
+    if kinds := unplaceable_classes(datacenter, workload, watts):
         note(never_fit(kinds))
     with words_beside(decisions, series):
         print_outcome(run, f"{mix.expression} {window.label}".rstrip())
@@ -138,6 +141,15 @@ def decision_rows(run: Run) -> Iterable[Sequence[object]]:
         yield run.workload.task_name(i), run.node_name(i), run.gpu_index(i)
 
 
+def has_base_power(run: Run) -> bool:
+    return bool(run.start[BASE_POWER] > 0)
+
+
+def series_header(run: Run) -> tuple[str, ...]:
+    """The fixed columns, and base power after them where there is any."""
+    return (*SERIES, "base_power_w") if has_base_power(run) else SERIES
+
+
 def series_rows(run: Run) -> Iterable[Sequence[object]]:
     columns = (
         run.requested_milli.tolist(),
@@ -147,10 +159,10 @@ def series_rows(run: Run) -> Iterable[Sequence[object]]:
         run.cpu_power_w.tolist(),
         run.gpu_power_w.tolist(),
     )
-    fragmentation = run.fragmentation_milli.tolist()
+    fragmentation, with_base, base_w = run.fragmentation_milli.tolist(), has_base_power(run), run.base_power_w.tolist()
     for i, values in enumerate(zip(*columns, strict=True)):
         task = i if run.order is None else int(run.order[i])
-        yield run.workload.task_name(task), *values, f"{fragmentation[i]:.6f}"
+        yield run.workload.task_name(task), *values, f"{fragmentation[i]:.6f}", *([base_w[i]] if with_base else [])
 
 
 def print_outcome(run: Run, expression: str) -> None:
@@ -165,6 +177,7 @@ def print_outcome(run: Run, expression: str) -> None:
         print(f"  failed for want of {reason}: {count}")
     print(f"  GRAR {run.grar[-1]:.4f}, GPU requested {run.load[-1]:.3f} of the datacenter's")
     watts = f"CPU {run.cpu_power_w[-1] / 1000:.1f}, GPU {run.gpu_power_w[-1] / 1000:.1f}"
+    watts += f", base {run.base_power_w[-1] / 1000:.1f}" if has_base_power(run) else ""
     print(f"  power {run.power_w[-1] / 1000:.1f} kW ({watts})")
     print(f"  fragmentation {run.fragmentation_milli[-1] / 1000:.1f} GPUs")
     if run.wait_s is not None:

@@ -18,7 +18,6 @@ from wattpack.experiments.options import parse_loads
 from wattpack.experiments.tune.measured import Measured
 from wattpack.experiments.tune.search import GRAR_LOSS, LOADS_OF_INTEREST, Tuned, Wanted, tune
 from wattpack.jit import say_if_compiling
-from wattpack.model.power import PAPER
 from wattpack.policies.expression import parse
 from wattpack.report.provenance import outcome_text
 
@@ -37,7 +36,8 @@ def tune_command(
     steady: str | None = None,
     grar_loss: float = GRAR_LOSS,
     policy: list[str] | None = None,
-    profile: str = PAPER.name,
+    profile: str | None = None,
+    power: Path | None = None,
     out: Path = Path("wattpack-tune"),
     on: str = "local",
     workers: int | None = None,
@@ -66,7 +66,9 @@ def tune_command(
     policy
         Try these expressions instead of all; may be given again. FGD is always among them.
     profile
-        Power profile: paper, linear, concave, measured.
+        Power profile: paper (the default), linear, concave, measured.
+    power
+        TOML file of your own GPUs, CPUs and node base power, laid over the profile (`wattpack power`).
     out
         Folder for pareto.csv, the figure and the finished runs.
     on
@@ -79,7 +81,7 @@ def tune_command(
         Run plugins without checking their policies first (about a second each).
     """
     plugins = load_plugins(plugin or [], not no_check)
-    profile_option(profile)
+    watts = profile_option(profile, power)
     if not 0 <= grar_loss <= 1:
         raise UserError(f"--grar-loss {grar_loss:g}, expected 0 to 1")
     wanted = Wanted(
@@ -89,10 +91,10 @@ def tune_command(
         parse_loads(steady) if steady is not None else (),
         seeds,
         grar_loss,
-        profile,
+        watts,
     )
     candidates = [parse(text).expression for text in policy] if policy else None
-    check_folder(out, (*EXPERIMENT, "pareto.csv"), (datacenter, trace, *(plugin or [])))
+    check_folder(out, (*EXPERIMENT, "pareto.csv"), (datacenter, trace, power, *(plugin or [])))
     say_if_compiling()
     tuned = tune(wanted, out, progress_bar, candidates, on, workers, plugins)
     write_pareto(out / "pareto.csv", tuned)

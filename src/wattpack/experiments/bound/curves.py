@@ -16,7 +16,7 @@ from wattpack.experiments.bound.service import expected_counts as expected_count
 from wattpack.experiments.bound.solved import KEPT, Solved, bound_digest, read_solved, written
 from wattpack.experiments.checked_json import write_checked
 from wattpack.experiments.curves import BASE, COLUMNS, LEAST, LOADS, STEP, Curves, Results
-from wattpack.experiments.digests import datacenter_digest, trace_digest
+from wattpack.experiments.digests import datacenter_digest, profile_digest, trace_digest
 from wattpack.experiments.folder import ResultsFolder
 from wattpack.experiments.lineup import BASELINE
 from wattpack.experiments.lineup import BOUND as BOUND  # part of what this module offers
@@ -193,10 +193,12 @@ def baseline_in(
         raise UserError(f"{folder}: no experiment.json in it, expected a results folder")
     stored = ResultsFolder(folder)
     results = stored.read_stored()
-    same = (BASELINE, profile.name, datacenter_digest(datacenter), trace_digest(trace))
+    watts = (profile.name, profile_digest(profile.name, profile))
+    same = (BASELINE, *watts, datacenter_digest(datacenter), trace_digest(trace))
     for scenario, label in labels(scenario for _, scenario in stored.stored_fill_ups()).items():
         found = results.get((label, scenario.label))
-        is_same = (scenario.label, scenario.profile, scenario.datacenter_digest, scenario.trace_digest) == same
+        contents = (scenario.profile_digest, scenario.datacenter_digest, scenario.trace_digest)
+        is_same = (scenario.label, scenario.profile, *contents) == same
         if is_same and found is not None and (seed is None or seed in found.seeds):
             if seed is None:
                 return found
