@@ -54,7 +54,7 @@ ELSEWHERE = {
     "wattpack paper --policy ocs --bound": PAPER_AND_OCS,
     "wattpack run experiment.toml --out out": EXPERIMENT,
 }
-RUN_HERE = {"bound", "compare", "defrag", "derive", "explain", "policies", "replay", "tune"}
+RUN_HERE = {"bound", "compare", "defrag", "derive", "explain", "policies", "power", "replay", "tune"}
 WITH_INPUTS = {"bound", "compare", "tune"}  # --datacenter and --trace are built-in names unless given
 FEWEST_SEEDS = {"compare": "1", "tune": "2"}
 ARRIVALS = 1_200  # of a steady state, instead of 60,000: with one round of moves
@@ -97,7 +97,7 @@ def small(command: str) -> list[str]:
 
 
 def write_inputs(folder: Path, page: Path) -> None:
-    """Small files by every name that a page may give, and the plugins that the page shows."""
+    """Small files by every name that a page may give, and the plugins and TOML files that the page shows and names."""
     timed = [f"{line},{10 * i if i else 'creation_time'}" for i, line in enumerate(TASKS.splitlines())]
     (folder / "cluster").mkdir()
     for name in ("nodes.csv", "cluster/nodes.csv", alibaba2023.NAME):
@@ -106,7 +106,7 @@ def write_inputs(folder: Path, page: Path) -> None:
         (folder / name).write_text("\n".join(timed) + "\n")
     (folder / "wattpack.toml").write_text('policy = "ocs"\n')
     for language, text in blocks(page):
-        if language == "python" and (name := re.match(r"# (\w+\.py)\n", text)):
+        if language in ("python", "toml") and (name := re.match(r"# (\w+\.(?:py|toml))\n", text)):
             (folder / name[1]).write_text(text)
 
 
