@@ -40,6 +40,7 @@ EXAMPLES = {
     "fit": 50,
     "serve": 40,
     "policies": 15,
+    "power": 30,
     "new-policy": 40,
     "again": 10,  # on a results folder that is there
     "": 10,  # no command

@@ -20,14 +20,18 @@ NAMED = 3  # models of a power file that are named in a line
 
 
 def profile_option(name: str | None, power: Path | None = None) -> PowerProfile:
-    """The power profile of `--profile` and `--power`; says on stderr what the file changes."""
+    """The power profile of `--profile` and `--power`."""
     if name is not None and name not in PROFILES:
         raise UserError(f"--profile {name!r}, expected one of {', '.join(PROFILES)}")
     if power is None:
         return PROFILES[name or PAPER.name]
-    overlay = read_power_file(power, name)
-    note(f"power: {overlay_line(power, overlay)}")
-    return overlay.profile
+    return read_power_file(power, name).profile
+
+
+def note_power(name: str | None, power: Path | None) -> None:
+    """Say on stderr what the power file changes: once all inputs are known to be good."""
+    if power is not None:
+        note(f"power: {overlay_line(power, read_power_file(power, name))}")
 
 
 def with_power(config: Config, profile: str | None, power: Path | None) -> Config:

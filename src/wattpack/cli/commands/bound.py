@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, fields
 from pathlib import Path
 
-from wattpack.cli.options import profile_option
+from wattpack.cli.options import note_power, profile_option
 from wattpack.cli.outputs import check_files, words_beside
 from wattpack.datasets import alibaba2023
 from wattpack.datasets.inflation import UP_TO
@@ -82,6 +82,7 @@ def bound_command(
         need_tasks(name, tasks)
     stored = None if against is None else against / "experiment.json"
     check_files({"--out": out}, (datacenter, *traces, stored, power))
+    note_power(profile, power)
     say_if_compiling()
     baselines = {
         name: baseline_in(against, nodes, tasks, watts, seed) if against is not None else None

@@ -8,7 +8,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from wattpack.cli.options import profile_option
+from wattpack.cli.options import note_power, profile_option
 from wattpack.cli.outputs import EXPERIMENT, check_folder
 from wattpack.cli.plugins import load_plugins
 from wattpack.cli.progress import progress_bar
@@ -112,6 +112,7 @@ def compare_command(
     for name, tasks in traces.items():
         need_tasks(name, tasks)
     check_folder(out, EXPERIMENT, (datacenter, *(trace or []), *(plugin or []), power))
+    note_power(profile, power)
     say_if_compiling()
     bounded_traces = {name: tasks for name, tasks in traces.items() if bound or bound_is_quick(tasks)}
     ahead = {} if bound is False else bounded_traces

@@ -9,7 +9,7 @@ import numpy as np
 
 from wattpack.cli.csv_output import write_csv
 from wattpack.cli.not_understood import refuse_not_understood
-from wattpack.cli.options import profile_option
+from wattpack.cli.options import note_power, profile_option
 from wattpack.cli.outputs import check_files, words_beside
 from wattpack.cli.side_by_side import print_side_by_side
 from wattpack.datasets.csv_files import read_datacenter, read_workload
@@ -91,6 +91,7 @@ def defrag_command(
     aim = Target.of(workload if target is None else load_trace(target))
     placed = read_placements(placements, datacenter, workload)
     check_files({"--out": out, "--placements-out": placements_out}, (nodes, tasks, placements, target, power))
+    note_power(profile, power)
     say_if_compiling()
     engine = engine_with(placed, datacenter, workload, aim, watts)
     before = totals(engine.state.nodes)

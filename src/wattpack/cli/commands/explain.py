@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from wattpack.cli.consoles import wide_console
-from wattpack.cli.options import check_seed, profile_option
+from wattpack.cli.options import check_seed, note_power, profile_option
 from wattpack.cli.plugins import faults_of, load_plugins
 from wattpack.datasets.csv_files import read_datacenter, read_workload
 from wattpack.datasets.inflation import seeded
@@ -91,6 +91,7 @@ def explain_command(
     workload = read_workload(tasks)
     trace = workload if target is None else load_trace(target)
     index = task_index(workload, task, tasks)
+    note_power(profile, power)
     say_if_compiling()
     luck = draw_luck(workload, seeded(seed).policy)
     before = Workload(workload.classes, workload.sequence[:index], workload.task_names, workload.name)

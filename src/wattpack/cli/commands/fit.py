@@ -58,7 +58,7 @@ def fit_command(
             raise UserError("--profile or --power with --server: the service has its own, expected none of them")
         decision = ask(server, "/fit", text)
     else:
-        from wattpack.cli.options import with_power
+        from wattpack.cli.options import note_power, with_power
         from wattpack.kube.config import checked, read_config
         from wattpack.kube.import_files import read_cluster_files
         from wattpack.kube.not_understood import refusal, unknown_accelerators
@@ -73,6 +73,7 @@ def fit_command(
         held = take_snapshot(nodes, pods, settings.reading()).not_understood
         if held:
             raise UserError(f"{refusal(held)}, expected a dialect that understands them (--config)")
+        note_power(profile, power)
         say_if_compiling()
         view = View(settings)
         view.replace_nodes([node for node in nodes if node.metadata.name])  # a decision for "" is one for no node

@@ -10,7 +10,7 @@ from pathlib import Path
 from wattpack.cli.ask_cluster import ask_cluster
 from wattpack.cli.csv_output import write_csv
 from wattpack.cli.not_understood import NOT_UNDERSTOOD
-from wattpack.cli.options import with_power
+from wattpack.cli.options import note_power, with_power
 from wattpack.cli.outputs import check_folder
 from wattpack.cli.streams import note
 from wattpack.datasets.placements import COLUMNS as DECISIONS
@@ -80,6 +80,7 @@ def import_command(
     if not snapshot.nodes:
         print_left_out(snapshot, plain_name)
         raise UserError(f"none of {len(nodes)} nodes can be read, expected at least one")
+    note_power(profile, power)
     rename = hidden_names() if anonymise else plain_name
     write_snapshot(snapshot, make_folder(out), rename)
     print_snapshot(snapshot, out, rename)

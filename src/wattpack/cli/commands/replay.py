@@ -7,7 +7,7 @@ from pathlib import Path
 
 from wattpack.cli.csv_output import write_csv
 from wattpack.cli.not_understood import refuse_not_understood
-from wattpack.cli.options import check_seed, profile_option
+from wattpack.cli.options import check_seed, note_power, profile_option
 from wattpack.cli.outputs import check_files, words_beside
 from wattpack.cli.plugins import faults_of, load_plugins
 from wattpack.cli.side_by_side import print_saving
@@ -115,6 +115,7 @@ def replay_command(
     placed = None if placements is None else read_placements(placements, datacenter, workload)
     inputs = (nodes, tasks, target, placements, power, *(plugin or []))
     check_files({"--decisions": decisions, "--series": series}, inputs)
+    note_power(profile, power)
     say_if_compiling()
     now = None if placed is None else measure_placements(placed, datacenter, workload, aim, watts)
     with faults_of(plugin or []):

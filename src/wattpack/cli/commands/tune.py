@@ -6,7 +6,7 @@ import math
 from pathlib import Path
 
 from wattpack.cli.csv_output import write_csv
-from wattpack.cli.options import profile_option
+from wattpack.cli.options import note_power, profile_option
 from wattpack.cli.outputs import EXPERIMENT, check_folder
 from wattpack.cli.plugins import load_plugins
 from wattpack.cli.progress import progress_bar
@@ -95,6 +95,7 @@ def tune_command(
     )
     candidates = [parse(text).expression for text in policy] if policy else None
     check_folder(out, (*EXPERIMENT, "pareto.csv"), (datacenter, trace, power, *(plugin or [])))
+    note_power(profile, power)
     say_if_compiling()
     tuned = tune(wanted, out, progress_bar, candidates, on, workers, plugins)
     write_pareto(out / "pareto.csv", tuned)
