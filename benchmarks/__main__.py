@@ -1,4 +1,7 @@
-"""`python -m benchmarks [NAME ...] [--out FOLDER]`; all by default. NAME: see NAMES."""
+"""`python -m benchmarks [NAME ...] [--out FOLDER]`; all by default. NAME: see NAMES.
+
+`python -m benchmarks fleets [OPTIONS]` tries policies on random fleets; it has options of its own and is none of all.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ import importlib.util
 import json
 import os
 import shutil
+import sys
 import time
 from pathlib import Path
 
@@ -23,6 +27,9 @@ def can_have_control_plane() -> bool:
 
 
 def main() -> None:
+    if sys.argv[1:2] == ["fleets"]:
+        importlib.import_module("benchmarks.fleets").main(sys.argv[2:])
+        return
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"which ones: {', '.join(NAMES)}; default: all")
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results"), help="folder for NAME.json")

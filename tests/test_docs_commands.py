@@ -19,6 +19,7 @@ import pytest
 from cli.files import NODES, TASKS
 from wattpack.cli import COMMANDS, main
 from wattpack.datasets import alibaba2023
+from wattpack.datasets.sources import DATACENTERS
 from wattpack.experiments import steady
 from wattpack.experiments.bound import ahead
 from wattpack.policies import BUILT_IN, REGISTRY
@@ -40,7 +41,10 @@ UNDERSTAND = (
 PAPER = "tests/cli/test_cli_paper.py::test_all_results_are_written_and_the_verdicts_printed"
 PAPER_AND_OCS = "tests/cli/test_cli_paper.py::test_a_policy_of_ours_and_the_bound_are_drawn_too_and_change_no_verdict"
 EXPERIMENT = "tests/experiments/test_guide.py::test_each_query_gives_each_policy_and_window_once"
-# Commands that need a cluster, or that another test runs on smaller inputs than a file can give.
+GPU = "tests/cli/test_cli_calibrate.py::test_a_gpu_becomes_an_entry_of_a_power_file"
+AGAIN = "tests/cli/test_cli_calibrate.py::test_readings_are_fitted_again_without_a_gpu"
+PROMETHEUS = "tests/cli/test_cli_calibrate.py::test_a_prometheus_becomes_entries_of_a_power_file"
+# Commands that need a GPU, a Prometheus or a cluster, or that another test runs on smaller inputs than a file can give.
 ELSEWHERE = {
     "wattpack import --out cluster": README_LIVE,
     "wattpack replay --nodes cluster/nodes.csv --tasks cluster/tasks.csv --placements cluster/placements.csv "
@@ -53,8 +57,12 @@ ELSEWHERE = {
     "wattpack paper --out out/paper": PAPER,
     "wattpack paper --policy ocs --bound": PAPER_AND_OCS,
     "wattpack run experiment.toml --out out": EXPERIMENT,
+    "wattpack calibrate gpu --out power.toml": GPU,
+    "wattpack calibrate gpu --again readings.csv --out power.toml": AGAIN,
+    "wattpack calibrate prometheus http://prometheus.monitoring:9090 --last 7d --out power.toml": PROMETHEUS,
 }
-RUN_HERE = {"bound", "compare", "defrag", "derive", "explain", "policies", "power", "replay", "tune"}
+RUN_HERE = {"bound", "compare", "datacenters", "defrag", "derive", "explain", "policies", "power", "replay", "traces"}
+RUN_HERE |= {"tune"}
 WITH_INPUTS = {"bound", "compare", "tune"}  # --datacenter and --trace are built-in names unless given
 FEWEST_SEEDS = {"compare": "1", "tune": "2"}
 ARRIVALS = 1_200  # of a steady state, instead of 60,000: with one round of moves
@@ -80,7 +88,7 @@ def small(command: str) -> list[str]:
     """The words after `wattpack` with small inputs in the place of built-in ones, and one seed."""
     words = shlex.split(command)[1:]
     for i, word in enumerate(words[:-1]):
-        if word in ("--trace", "--datacenter") and words[i + 1] in (*alibaba2023.TRACES, alibaba2023.NAME):
+        if word in ("--trace", "--datacenter") and words[i + 1] in (*alibaba2023.TRACES, *DATACENTERS):
             words[i + 1] = f"./{words[i + 1]}"
         elif word == "--seeds":
             words[i + 1] = FEWEST_SEEDS[words[0]]
@@ -100,7 +108,7 @@ def write_inputs(folder: Path, page: Path) -> None:
     """Small files by every name that a page may give, and the plugins and TOML files that the page shows and names."""
     timed = [f"{line},{10 * i if i else 'creation_time'}" for i, line in enumerate(TASKS.splitlines())]
     (folder / "cluster").mkdir()
-    for name in ("nodes.csv", "cluster/nodes.csv", alibaba2023.NAME):
+    for name in ("nodes.csv", "cluster/nodes.csv", *DATACENTERS):
         (folder / name).write_text(NODES)
     for name in ("tasks.csv", "cluster/tasks.csv", *alibaba2023.TRACES):
         (folder / name).write_text("\n".join(timed) + "\n")
@@ -155,7 +163,7 @@ def test_no_command_is_run_twice_and_no_rule_is_left_over() -> None:
     here = [command for command in given if command not in ELSEWHERE]
     assert len(here) == len(set(here))
     assert set(ELSEWHERE) <= set(given)
-    assert {command.split()[1] for command in given} <= set(COMMANDS)
+    assert {command.split()[1] for command in given} <= {name.split()[0] for name in COMMANDS}
 
 
 @pytest.mark.parametrize(("page", "test"), OWN_TEST.items())

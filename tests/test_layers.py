@@ -26,13 +26,15 @@ MAY_IMPORT = {
     "engine": {"errors", "frames", "jit", "model"},
     "datasets": {"errors", "model"},
     "optimise": GROUND | {"jit", "model", "policies", "engine", "datasets"},
-    "experiments": GROUND | {"jit", "model", "policies", "engine", "datasets", "optimise"},
+    "choose": GROUND | {"jit", "model", "policies", "engine", "datasets"},
+    "experiments": GROUND | {"jit", "model", "policies", "engine", "datasets", "optimise", "choose"},
     "paper": GROUND | {"model", "policies", "datasets", "experiments"},
     "report": GROUND | {"experiments"},
     "comparison": GROUND | {"frames", "experiments", "report"},  # the front door's: what runs, and how it looks
-    "kube": GROUND | {"jit", "model", "policies", "engine", "datasets"},
+    "calibrate": GROUND | {"jit", "model"},
+    "kube": GROUND | {"jit", "model", "policies", "engine", "datasets", "choose"},
     "cli": GROUND
-    | {"jit", "kube", "model", "policies", "engine", "datasets", "optimise"}
+    | {"calibrate", "jit", "kube", "model", "policies", "engine", "datasets", "optimise", "choose"}
     | {"experiments", "paper", "report", "comparison"},
     "__main__": {"cli"},  # `python -m wattpack`
 }

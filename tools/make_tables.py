@@ -1,10 +1,10 @@
-"""Write the tables of the built-in datacenter and traces from the published files of the Alibaba GPU trace of 2023.
+"""Write the tables of the built-in datacenters and traces from the published files of two Alibaba traces.
 
     python tools/make_tables.py FOLDER [OUT]
 
-FOLDER holds `openb_node_list_gpu_node.csv` and `openb_pod_list_<trace>.csv`; OUT is the package's folder of tables
-unless given. Nodes are sorted by model, GPUs, vCPU, memory; classes by num_gpu, gpu_milli, vCPU, memory, gpu_spec. A
-task count of 0 is an empty cell.
+FOLDER holds those of the GPU trace of 2023 (`openb_node_list_gpu_node.csv` and `openb_pod_list_<trace>.csv`) or that of
+the spot-GPU trace of 2026 (`node_info_df.csv`); OUT is the package's folder of tables unless given. Nodes are sorted by
+model, GPUs, vCPU, memory; classes by num_gpu, gpu_milli, vCPU, memory, gpu_spec. A task count of 0 is an empty cell.
 """
 
 import csv
@@ -13,10 +13,13 @@ from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
-from wattpack.datasets.alibaba2023 import CLASS_COLUMNS, NODE_TYPE_COLUMNS, TRACES
+from wattpack.datasets import alibaba2023, alibaba2026
+from wattpack.datasets.alibaba2023 import CLASS_COLUMNS, TRACES
 from wattpack.datasets.csv_files import read_datacenter, read_workload
+from wattpack.datasets.node_table import NODE_TYPE_COLUMNS
 from wattpack.model.tasks import TaskClass
 
+NODES_2026 = "node_info_df.csv"
 TABLES = Path(__file__).resolve().parents[1] / "src" / "wattpack" / "datasets" / "tables"
 
 
@@ -26,6 +29,20 @@ def node_types(folder: Path) -> list[tuple[int, int, int, str, int]]:
     columns = (nodes.cpu_milli.tolist(), nodes.memory_mib.tolist(), nodes.gpus.tolist(), models)
     counts = Counter(zip(*columns, strict=True))
     rows = [(cpu, memory, gpus, model, count) for (cpu, memory, gpus, model), count in counts.items()]
+    return sorted(rows, key=lambda row: (row[3], row[2], row[0], row[1]))
+
+
+def node_types_2026(folder: Path) -> list[tuple[int, int, int, str, int]]:
+    with (folder / NODES_2026).open(encoding="utf-8", newline="") as file:
+        nodes = [
+            (int(row["cpu_num"]), int(row["gpu_capacity_num"]), alibaba2026.TAKEN_FOR.get(model, model))
+            for row in csv.DictReader(file)
+            for model in [row["gpu_model"]]
+        ]
+    rows = [
+        (vcpu * 1000, vcpu * alibaba2026.MEMORY_MIB_PER_VCPU, gpus, model, count)
+        for (vcpu, gpus, model), count in Counter(nodes).items()
+    ]
     return sorted(rows, key=lambda row: (row[3], row[2], row[0], row[1]))
 
 
@@ -52,7 +69,10 @@ def main(arguments: list[str]) -> int:
         print(__doc__, file=sys.stderr)
         return 2
     folder, out = Path(arguments[0]), Path(arguments[1]) if len(arguments) == 2 else TABLES
-    write(out / "nodes.csv", NODE_TYPE_COLUMNS, node_types(folder))
+    if (folder / NODES_2026).is_file():
+        write(out / alibaba2026.TABLE, NODE_TYPE_COLUMNS, node_types_2026(folder))
+        return 0
+    write(out / alibaba2023.TABLE, NODE_TYPE_COLUMNS, node_types(folder))
     write(out / "classes.csv", (*CLASS_COLUMNS, *TRACES), class_counts(folder))
     return 0
 

@@ -79,7 +79,7 @@ class Comparison(Compared):
 
         if not self.results:
             raise UserError(f"no results to report: {self._faults() or 'no trace has tasks'}")
-        provenance = provenance_of("wattpack.compare", self.outcome, self.results, self.on)
+        provenance = provenance_of("wattpack.compare", self.outcome, self.results, self.on, self.choices)
         datacenters = list(self.inputs.datacenters.values())
         # Watts per GPU need the one datacenter that all curves are of.
         gpus = float(datacenters[0].gpus.sum()) if len(datacenters) == 1 else None
@@ -141,6 +141,7 @@ class Comparison(Compared):
         left = self.traces[SHOWN_TRACES:]
         empty = [name for name, trace in self.inputs.traces.items() if len(trace) == 0]
         notes = [f"{_many(len(left), 'more trace', 'more traces')}: {', '.join(left)}" if left else "", self._faults()]
+        notes += self.choices
         notes += [f"{name}: no tasks, nothing to compare" for name in empty]
         notes += [f"{name}: {never_fit(texts)}" for name, texts in self.unplaceable.items()]
         return [note for note in notes if note]

@@ -37,7 +37,7 @@ def defrag(folder: Path, *more: str, placements: str = PLACEMENTS) -> list[dict[
 
 
 def test_it_lists_moves_with_what_they_bring_and_the_totals(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    rows = defrag(tmp_path, "--gpu-worth", "0")
+    rows = defrag(tmp_path, "--gpu-worth", "0", "--allow-slower")
     said = capsys.readouterr().out
     # share-1 joins share-2: a G2 GPU (120 W) and a socket (105 W) less; then the rest to the T4 node too:
     # two G2 GPUs for two T4s (2 * 60 W) and a socket
@@ -124,3 +124,70 @@ def test_moves_are_for_a_steady_state(
     assert ended.value.code == 2
     assert said in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
+
+
+def test_without_a_word_no_task_goes_to_a_slower_gpu(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """share-2 leaves its T4 (60 W and a socket of 105 W) for the G2 that share-1 is on; both may join big's node."""
+    rows = defrag(tmp_path, "--gpu-worth", "0")
+    gpu_moves = [row for row in rows if row["task"] != "cpu-1"]
+    assert {row["to_node"] for row in gpu_moves} <= {"g2-a", "g2-b"}
+    assert "share-2" in {row["task"] for row in gpu_moves}
+    assert "t4-a" in capsys.readouterr().out
+
+
+def test_it_names_the_nodes_that_become_empty_and_what_switching_them_off_saves(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A G2 node idles at 8 x 30 + 3 x 15 = 285 W, the T4 node at 4 x 10 + 3 x 15 = 85 W."""
+    defrag(tmp_path, "--gpu-worth", "0", "--allow-slower")
+    said = capsys.readouterr().out
+    assert "2 nodes become empty: g2-a, g2-b" in said
+    assert "switching them off saves 570 W more" in said
+
+
+def test_with_same_model_tasks_stay_on_their_model(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = defrag(tmp_path, "--gpu-worth", "0", "--same-model")
+    assert all(row["from_node"][:2] == row["to_node"][:2] for row in rows if row["task"] != "cpu-1")
+    with pytest.raises(SystemExit):
+        defrag(tmp_path, "--same-model", "--allow-slower")
+    assert "--allow-slower with --same-model, expected one of them" in capsys.readouterr().err
+
+
+def test_a_model_of_unknown_speed_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    nodes = (
+        "sn,cpu_milli,memory_mib,gpu,model\ng2-a,96000,393216,8,MI210\ng2-b,96000,393216,8,G2\nt4-a,96000,393216,4,T4\n"
+    )
+    (tmp_path / "tasks.csv").write_text(TASKS)
+    (tmp_path / "now.csv").write_text(PLACEMENTS)
+    words = ["--nodes", write_nodes(tmp_path, nodes), "--tasks", str(tmp_path / "tasks.csv")]
+    main(["defrag", *words, "--placements", str(tmp_path / "now.csv")])
+    assert "tasks on MI210 stay on their model: no speed is known of it" in capsys.readouterr().err
+
+
+def replayed(folder: Path, *more: str) -> dict[str, str]:
+    (folder / "tasks.csv").write_text(TASKS)
+    (folder / "now.csv").write_text(PLACEMENTS)
+    words = ["--nodes", write_nodes(folder), "--tasks", str(folder / "tasks.csv"), "--policy", "pwr"]
+    main(["replay", *words, "--decisions", str(folder / "new.csv"), "--placements", str(folder / "now.csv"), *more])
+    with (folder / "new.csv").open(newline="") as file:
+        return {row["task"]: row["node"] for row in csv.DictReader(file)}
+
+
+def test_replay_sends_no_running_task_to_a_slower_gpu_unless_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`pwr` likes the T4 best. Kept from it, big and share-1 go to G2 nodes, and share-2 shares share-1's GPU."""
+    found = replayed(tmp_path)
+    assert (found["big"], found["share-1"], found["share-2"]) == ("g2-a", "g2-a", "g2-a")
+    assert "1 node becomes empty: t4-a\n  switching it off saves 85 W more" in capsys.readouterr().out
+    free = replayed(tmp_path, "--allow-slower")
+    assert (free["big"], free["share-1"]) == ("t4-a", "t4-a")
+
+
+def test_replay_needs_placements_to_know_what_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "tasks.csv").write_text(TASKS)
+    words = ["--nodes", write_nodes(tmp_path), "--tasks", str(tmp_path / "tasks.csv"), "--policy", "pwr"]
+    with pytest.raises(SystemExit) as ended:
+        main(["replay", *words, "--same-model"])
+    assert ended.value.code == 2
+    assert "expected --placements FILE too" in capsys.readouterr().err

@@ -49,7 +49,7 @@ def test_a_wrong_command_line_is_one_line_and_exit_2(words: list[str], capsys: p
 
 @pytest.mark.parametrize("command", sorted(COMMANDS))
 def test_every_command_has_help_with_its_options(command: str, capsys: pytest.CaptureFixture[str]) -> None:
-    main([command, "--help"])
+    main([*command.split(), "--help"])
     assert "Usage: wattpack" in capsys.readouterr().out
 
 

@@ -191,7 +191,10 @@ def test_an_empty_folder_name_is_refused(inputs: Path, capsys: pytest.CaptureFix
 def test_every_option_that_names_an_output_is_known_to_the_check_of_empty_ones() -> None:
     named = set()
     for command in COMMANDS:
-        arguments = new_app()[command].assemble_argument_collection()
+        app = new_app()
+        for word in command.split():
+            app = app[word]
+        arguments = app.assemble_argument_collection()
         named |= {argument.name for argument in arguments if argument.name.endswith("out")}
     assert named - {"--out"} <= set(OUTPUTS)
 

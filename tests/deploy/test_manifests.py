@@ -13,7 +13,7 @@ import yaml
 from deploy.files import CHART, MANIFESTS, NAMESPACE, RENDERED, Object, manifest, of_kind, rights
 from wattpack import __version__
 from wattpack.kube.config import parse_config
-from wattpack.kube.dialects import DIALECTS
+from wattpack.kube.dialects import ALL, DIALECTS
 from wattpack.model.power import PROFILES
 
 CLUSTER_WIDE = {"ClusterRole", "ClusterRoleBinding", "Namespace"}
@@ -188,7 +188,9 @@ def test_each_value_is_in_the_schema_and_the_other_way_round() -> None:
 def test_the_schema_knows_the_choices_that_the_service_knows() -> None:
     schema = yaml.safe_load((CHART / "values.schema.json").read_text(encoding="utf-8"))
     config = schema["properties"]["config"]["properties"]
-    assert config["dialect"]["enum"] == list(DIALECTS)
+    one, several = config["dialect"]["anyOf"]
+    assert one["enum"] == [ALL, *DIALECTS]
+    assert several["items"]["enum"] == list(DIALECTS)
     assert config["power_profile"]["enum"] == list(PROFILES)
 
 

@@ -53,6 +53,14 @@ ODD_COUNT = st.one_of(
     ),
     odd_text().filter(lambda text: not any(c.isdigit() for c in text)),
 )
+EDITS: dict[str, Strategy[str] | None] = {
+    "--add": number("2xT4-2", "1xH100-8:128c:1024g", "a10-1", "3xcpu:8c:16g"),
+    "--remove": number("T4", "1xT4", "A10-1", "cpu"),
+}
+ODD_EDITS = st.one_of(
+    st.sampled_from(("0xT4-1", "9999999xT4-1", "T4-99", "T4-0", "x", "-", "2xT4-1 3", "9" * 5000 + "xT4-1", "cpu:1c")),
+    odd_text(),
+)
 WINDOWS: dict[str, Strategy[str] | None] = {
     "--batch": number("1", "3", "100"),
     "--batch-seconds": number("15", "0.5"),
@@ -99,10 +107,12 @@ def replay(building: Building) -> list[str]:
         words += ["--placements", "placements.csv"]
     for option in draw(st.lists(st.sampled_from(("--decisions", "--series")), unique=True)):
         words += [option, building.output()]
-    options = {
+    options: dict[str, Strategy[str] | None] = {
         "--target": st.one_of(TARGETS, st.just("learnt")),
         **power_options(building),
+        "--allow-slower": None,
         "--seed": number("0", "7"),
+        **EDITS,
         **WINDOWS,
     }
     return words + draw(given_options(options, faults))
@@ -140,8 +150,10 @@ def defrag(building: Building) -> list[str]:
     words = ["defrag", "--nodes", "nodes.csv", "--tasks", "tasks.csv", "--placements", "placements.csv"]
     for option in draw(st.lists(st.sampled_from(("--out", "--placements-out")), unique=True)):
         words += [option, building.output()]
-    options = {
+    options: dict[str, Strategy[str] | None] = {
         "--target": TARGETS,
+        "--allow-slower": None,
+        "--same-model": None,
         "--moves": number("1", "100"),
         "--gpu-worth": number("0", "50"),
         "--least": number("1"),
@@ -304,7 +316,8 @@ def import_(building: Building) -> list[str]:
         words += ["--config", building.add("config.toml", document_file(configuration(), wrong == "config", "toml"))]
         building.add("tasks.csv", csv_file(task_rows(), False))
     dialect = st.sampled_from(("alibaba", "nvidia", "kai", "hami", "aliyun", "volcano", "koordinator", "mig"))
-    return words + draw(given_options({"--anonymise": None, "--dialect": dialect, **power_options(building)}, faults))
+    options = {"--anonymise": None, "--strict": None, "--dialect": dialect, **power_options(building)}
+    return words + draw(given_options(options, faults))
 
 
 def fit(building: Building) -> list[str]:
@@ -375,6 +388,24 @@ def power(building: Building) -> list[str]:
     return ["power", *draw(given_options({**options, "--gpu": gpus, "--figure": pictures}, faults))]
 
 
+def datacenters(building: Building) -> list[str]:
+    draw, faults = building.draw, building.faults
+    building.add("nodes.csv", csv_file(node_rows(), faults and draw(st.booleans())))
+    names = st.sampled_from(("nodes.csv", "nodes.csv", "alibaba2026"))
+    words = ["datacenters", draw(st.one_of(names, st.sampled_from(NAMES)) if faults else names)]
+    if draw(st.booleans()):
+        words += ["--out", building.output()]
+    options = {**EDITS, "--profile": PROFILE}
+    return words + draw(given_options(options, faults, dict.fromkeys(EDITS, ODD_EDITS)))
+
+
+def traces(building: Building) -> list[str]:
+    draw, faults = building.draw, building.faults
+    building.add("tasks.csv", csv_file(task_rows(), faults))
+    words = ["traces", draw(TARGETS)] if draw(st.integers(0, 3)) else ["traces"]
+    return [*words, "--out", building.output()] if draw(st.booleans()) else words
+
+
 def policies(building: Building) -> list[str]:
     return [
         "policies",
@@ -409,13 +440,57 @@ def new_policy(building: Building) -> list[str]:
     return [*words, "--out", building.output(folder=True)] if draw(st.booleans()) else words
 
 
+def calibrate_gpu(building: Building) -> list[str]:
+    """Without a GPU: readings that are fitted again, or one line that says so."""
+    draw, faults = building.draw, building.faults
+    head = "kind,share,watts,clock_mhz,temperature_c,load,gpu,limit_w"
+    rows = [("idle", 0, 10), ("context", 0, 28), ("time", 0.5, 50), ("time", 1, 70), ("multiprocessors", 1, 69)]
+    lines = [f"{kind},{share},{watts},1000,40,x,Tesla T4,70" for kind, share, watts in rows]
+    if faults and draw(st.booleans()):
+        place, cell = draw(st.integers(0, len(lines) - 1)), draw(st.integers(0, 7))
+        cells = lines[place].split(",")
+        cells[cell] = draw(odd_text())
+        lines[place] = ",".join(cells)
+    building.add("readings.csv", st.just("\n".join([head, *lines, ""]).encode("utf-8", "surrogateescape")))
+    words = ["calibrate", "gpu", "--again", "readings.csv"]
+    if draw(st.booleans()):
+        words += ["--out", building.output()]
+    options = {
+        "--by": st.sampled_from(("time", "time", "multiprocessors")),
+        "--load": st.sampled_from(("auto", "driver")),
+        "--seconds": number("1", "5"),
+        "--shares": number("2", "10"),
+        "--model": st.sampled_from(("T4", "Mine")),
+        "--gpu": number("0"),
+    }
+    return words + draw(given_options(options, faults))
+
+
+def calibrate_prometheus(building: Building) -> list[str]:
+    """Nobody answers: every case ends with one line."""
+    draw, faults = building.draw, building.faults
+    building.add("token", st.sampled_from((b"secret\n", b"", b"a b", b"\xff")) if faults else st.just(b"secret\n"))
+    words = ["calibrate", "prometheus", draw(SERVERS) if faults else "http://127.0.0.1:1"]
+    if draw(st.booleans()):
+        words += ["--out", building.output()]
+    options = {
+        "--last": st.sampled_from(("1h", "7d")),
+        "--step": st.sampled_from(("30s", "5m")),
+        "--end": st.sampled_from(("2026-11-16T12:00:00Z", "2026-01-01")),
+        "--share": st.sampled_from(("utilisation", "requests", "x")),
+        "--token-file": number("token"),
+        "--timeout": number("1"),
+    }
+    return words + draw(given_options(options, faults))
+
+
 def no_command(building: Building) -> list[str]:
     """Help, also of a command, versions, and words that are no command."""
     odd = ("-v", "", "-", "--", "nosuch", "Compare", "serve ", "\udcff", "\u00fc", "--nosuch")
     words = st.sampled_from(("--help", "-h", "help", "--version", *odd))
     if building.draw(st.booleans()):
         building.faults = False  # a lost `--help` would run the paper
-        return [building.draw(st.sampled_from(sorted(COMMANDS))), "--help"]
+        return [*building.draw(st.sampled_from(sorted(COMMANDS))).split(), "--help"]
     return building.draw(st.lists(words, max_size=2))
 
 
@@ -437,6 +512,10 @@ COMMANDS: dict[str, Grammar] = {
     "import": import_,
     "fit": fit,
     "serve": serve,
+    "calibrate gpu": calibrate_gpu,
+    "calibrate prometheus": calibrate_prometheus,
+    "datacenters": datacenters,
+    "traces": traces,
     "policies": policies,
     "power": power,
     "new-policy": new_policy,

@@ -160,7 +160,7 @@ def configuration(draw: Any) -> Json:
         "power_file": "power.toml",
         "target": draw(st.sampled_from(("learnt", "tasks.csv", "default"))),
         "dialect": draw(
-            st.sampled_from(("alibaba", "nvidia", "kai", "hami", "aliyun", "volcano", "koordinator", "mig"))
+            st.sampled_from(("all", ["kai", "mig"], "alibaba", "nvidia", "hami", "aliyun", "volcano", "koordinator"))
         ),
         "mode": "score",
         "node_order": "seeded",

@@ -119,8 +119,9 @@ def test_fit_says_that_every_node_is_blocked() -> None:
             front.client.add_pod(f"odd-{node}", count=2, node=node)  # shares of two GPUs: cannot be read
         await front.service.pods.relist()
         status, answer = await front.ask("POST", "/fit", front.client.pods["p"])
-        said = "no node is known yet; 2 nodes are blocked by 2 pods that were not understood"
-        assert (status, answer["error"].startswith(said)) == (503, True)
+        assert (status, answer["node"]) == (200, "")
+        assert answer["refused"] == {"holds a pod that is not understood: its GPUs may be in use": 2}
+        assert "2 nodes are blocked by 2 pods that were not understood" in answer["note"]
 
     ask(test)
 

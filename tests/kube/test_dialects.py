@@ -196,7 +196,7 @@ def test_memory_of_a_gpu_must_be_known_to_be_shared() -> None:
 def test_hami_and_volcano_choose_models_by_a_part_of_the_name() -> None:
     said = {"nvidia.com/use-gputype": "A100, t4", "nvidia.com/nouse-gputype": "80GB,PCIE"}
     spec = read_task(make_pod(annotations=said, **{GPU: "1"}), reading("hami")).gpu_spec
-    assert spec == "A100|A100-SXM4-40GB|T4"
+    assert spec == "A100|A100-SXM4-40GB|T4|T4G"
     assert read_task(make_pod(annotations=said, **{VOL + "vgpu-number": "1"}), reading("volcano")).gpu_spec == spec
     with pytest.raises(Unreadable, match="leave no GPU model that we know"):
         read_task(make_pod(annotations={"nvidia.com/use-gputype": "Z9"}, **{GPU: "1"}), reading("hami"))

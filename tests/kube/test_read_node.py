@@ -12,7 +12,7 @@ from wattpack.errors import UserError
 from wattpack.kube.dialects import DIALECTS
 from wattpack.kube.facts import NodeFacts
 from wattpack.kube.objects import NODE, Unreadable
-from wattpack.kube.read_node import read_node, smallest_gpu_memory_mib
+from wattpack.kube.read_node import gpu_memories, read_node
 from wattpack.kube.reading import Reading
 from wattpack.model.power import MEASURED
 
@@ -69,13 +69,14 @@ def test_the_model_and_the_cpu_come_from_the_configured_labels() -> None:
         read_node(make_node(labels={"cpu": "i386"}), reading)
 
 
-def test_the_memory_of_a_gpu_is_the_smallest_of_the_labels_or_of_the_catalog() -> None:
+def test_the_memory_of_a_model_is_the_smallest_of_the_labels_or_that_of_the_catalog() -> None:
     big = make_node("a", gpus=1, model="NVIDIA-A100-SXM4-80GB", labels={"nvidia.com/gpu.memory": "81920"})
     t4 = make_node("b", gpus=1, model="Tesla-T4")  # no label: 15360 MiB in the catalog
     none = make_node("c", labels={"nvidia.com/gpu.memory": "1"})
-    assert smallest_gpu_memory_mib([big], NVIDIA) == 81920
-    assert smallest_gpu_memory_mib([big, t4, none], NVIDIA) == 15360
-    assert smallest_gpu_memory_mib([none], NVIDIA) == 0
+    less = make_node("d", gpus=1, model="NVIDIA-A100-SXM4-80GB", labels={"nvidia.com/gpu.memory": "80000"})
+    assert gpu_memories([big], NVIDIA) == {"A100-SXM4-80GB": 81920}
+    assert gpu_memories([big, t4, none, less], NVIDIA) == {"A100-SXM4-80GB": 80000, "T4": 15360}
+    assert gpu_memories([none], NVIDIA) == {}
 
 
 def test_an_empty_node_has_nothing() -> None:

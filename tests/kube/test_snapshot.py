@@ -8,9 +8,10 @@ from typing import Any
 from kube.cluster import nodes, pods
 from kube.made import make_node, make_pod
 from wattpack.kube.dialects import DIALECTS
+from wattpack.kube.hidden_names import hidden_names
 from wattpack.kube.objects import NODE, POD, Condition
 from wattpack.kube.reading import Reading
-from wattpack.kube.snapshot import Snapshot, hidden_names, take_snapshot
+from wattpack.kube.snapshot import Access, Snapshot, take_snapshot
 
 GPU = "nvidia.com/gpu"
 
@@ -26,10 +27,11 @@ def gpus_by_name(*pods: Any, gpus: int = 4, reading: Reading | None = None) -> d
     return {task.pod.name: task.gpus for task in found.tasks}
 
 
-def test_nodes_come_by_name_without_those_that_take_no_tasks() -> None:
+def test_nodes_come_by_name_those_with_taints_take_only_tasks_that_tolerate_them() -> None:
     found = of_cluster()
-    assert [node.name for node in found.nodes] == ["cpu-1", "gpu-a", "gpu-b", "gpu-t4"]
-    assert found.left_out["a node of the control plane"] == ["node master"]
+    assert [node.name for node in found.nodes] == ["cpu-1", "gpu-a", "gpu-b", "gpu-t4", "master"]
+    assert found.access["master"] == Access(only="named", why="tainted")
+    assert found.access["gpu-a"] == Access()
     assert ["node odd"] in found.left_out.values()
 
 
@@ -37,7 +39,7 @@ def test_what_daemons_take_is_taken_off_their_nodes() -> None:
     """64 vCPU less half of one; 256 GiB less one."""
     found = of_cluster()
     assert (found.nodes[1].cpu_milli, found.nodes[1].memory_mib) == (63_500, 255 * 1024)
-    assert found.of_nodes == 4
+    assert found.of_nodes == 5
     assert not any(task.pod.namespace == "kube-system" for task in found.tasks)
 
 
@@ -133,7 +135,7 @@ def test_pods_on_a_node_that_ask_for_accelerators_we_cannot_count_are_written_do
             make_pod("twice", node="n", annotations={"alibabacloud.com/gpu-index": "0-7"}, **{GPU: "2"}),
             make_pod("counted", node="n", **{GPU: "1"}),
         ],
-        Reading(),
+        Reading(dialect=DIALECTS["alibaba"]),
     )
     assert sorted(found.not_understood) == [
         ("team/claims", "n", "resource claim gpu"),
@@ -147,29 +149,33 @@ def test_pods_on_a_node_that_ask_for_accelerators_we_cannot_count_are_written_do
 def test_pods_that_hold_no_accelerator_of_a_node_in_the_files_are_none_of_those() -> None:
     """Pending, finished, on a node that is left out, an unreadable amount of memory, devices that compute nothing."""
     found = take_snapshot(
-        [make_node("n", gpus=4), make_node("master", gpus=4, taint="node-role.kubernetes.io/control-plane")],
+        [make_node("n", gpus=4), make_node("odd", gpus=4, model="NVIDIA-GeForce-GTX-1080")],
         [
             make_pod("waits", **ALIYUN),
             make_pod("done", node="n", phase="Succeeded", **ALIYUN),
-            make_pod("elsewhere", node="master", **ALIYUN),
+            make_pod("elsewhere", node="odd", **ALIYUN),
             make_pod("unsaid", node="n", memory="lots"),
             make_pod("network", node="n", **{"rdma/hca": "1", "smarter-devices/input": "1", "nvidia.com/hostdev": "1"}),
             make_pod("none", node="n", **{"amd.com/gpu": "0"}),
         ],
-        Reading(),
+        Reading(dialect=DIALECTS["alibaba"]),
     )
     assert found.not_understood == []
     assert {task.pod.name for task in found.tasks} == {"network", "none"}
 
 
-def test_nodes_that_take_no_new_pods_are_left_out_with_the_pods_on_them() -> None:
+def test_nodes_that_take_no_new_pods_stay_with_the_pods_on_them() -> None:
     cordoned, silent, ready = make_node("cordoned", gpus=4), make_node("silent", gpus=4), make_node("ready", gpus=4)
     cordoned.spec.unschedulable = True
     silent.status.conditions = [Condition("Ready", "Unknown")]
     ready.status.conditions = [Condition("Ready", "True"), Condition("MemoryPressure", "False")]
     pods = [make_pod(f"on-{node}", node=node, **{GPU: "1"}) for node in ("cordoned", "silent", "ready")]
     found = take_snapshot([cordoned, silent, ready], pods, Reading())
-    assert [node.name for node in found.nodes] == ["ready"]
-    assert found.left_out["cordoned: no pod may move there"] == ["node cordoned"]
-    assert found.left_out["not ready: no pod may move there"] == ["node silent"]
-    assert [task.pod.name for task in found.tasks] == ["on-ready"]
+    assert [(node.name, node.gpus) for node in found.nodes] == [("cordoned", 4), ("ready", 4), ("silent", 4)]
+    assert found.access["cordoned"] == Access(only="none", why="cordoned")
+    assert found.access["silent"] == Access(only="none", why="not ready")
+    assert found.access["ready"] == Access()
+    assert {task.pod.name: task.gpus for task in found.tasks} == dict.fromkeys(
+        ("on-cordoned", "on-silent", "on-ready"), (0,)
+    )
+    assert found.left_out == {}

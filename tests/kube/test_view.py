@@ -27,13 +27,15 @@ def view_with(*pods: Pod) -> View:
 
 
 def used(view: View) -> list[str]:
-    return sorted(view.cluster.nodes)
+    """Nodes where a pod with GPUs may go."""
+    asks = view.read(make_pod("asks", **{"nvidia.com/gpu": "1"}))
+    return sorted(view.cluster.nodes.keys() - view.cluster.closed_to(asks).keys())
 
 
 def test_a_node_with_a_pod_that_cannot_be_read_is_not_used() -> None:
     view = view_with(odd())
     assert used(view) == ["b"]
-    assert "its GPUs may be in use" in view.unreadable_nodes["a"]
+    assert "its GPUs may be in use" in view.cluster.closed["a"]
     view.update_node(make_node("a", gpus=2, labels={"zone": "x"}))
     assert used(view) == ["b"]
 

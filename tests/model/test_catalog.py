@@ -6,7 +6,7 @@ import pytest
 
 from wattpack.datasets import alibaba2023
 from wattpack.errors import UserError
-from wattpack.model.catalog import CPUS, CURVE, GPUS, IDLE, LIMIT, PAPER_NAMES, READINGS
+from wattpack.model.catalog import CPUS, CURVE, GPUS, IDLE, LIMIT, PAPER_NAMES, READINGS, SIBLING
 from wattpack.model.power import CONCAVE, LINEAR, MEASURED, PAPER, PROFILES, PowerProfile
 
 
@@ -14,10 +14,8 @@ from wattpack.model.power import CONCAVE, LINEAR, MEASURED, PAPER, PROFILES, Pow
 def test_an_entry_says_how_much_is_known_of_it(model: str) -> None:
     gpu = GPUS[model]
     known = (gpu.idle_w is not None, gpu.context_w is not None)
-    assert (
-        known
-        == {CURVE: (True, True), READINGS: (True, True), IDLE: (True, False), LIMIT: (False, False)}[gpu.confidence]
-    )
+    whole = dict.fromkeys((CURVE, READINGS, SIBLING), (True, True))
+    assert known == (whole | {IDLE: (True, False), LIMIT: (False, False)})[gpu.confidence]
     assert gpu.source
     assert 0 < (gpu.idle_w or 1) <= (gpu.context_w or gpu.limit_w) <= gpu.limit_w
 

@@ -15,12 +15,14 @@ from wattpack.model.fit import (
     NO_GPU,
     NO_MEMORY,
     NO_MODEL,
+    NO_POOL,
     NO_SLOT,
     VERDICT_WORDS,
     VERDICTS,
     allows,
     fits,
 )
+from wattpack.model.pools import Pool
 from wattpack.model.power import PAPER
 from wattpack.model.tasks import task_records
 
@@ -81,6 +83,18 @@ def test_conditions_are_tested_in_this_order_model_cpu_model_gpu_cpu_memory_slot
     assert seen == [NO_MODEL, NO_CPU_MODEL, NO_GPU, NO_CPU, NO_MEMORY, NO_SLOT]
     assert seen == sorted(seen)
     assert verdict(node, make_task(**wish), {"tasks": MAX_TASKS - 1}) == FITS
+
+
+def test_the_pool_is_tested_after_the_models_and_before_the_gpu() -> None:
+    datacenter = make_datacenter([make_node(gpus=1)]).in_pools([Pool("a", "none")])
+    for task, expected in (
+        (make_task(gpu=2, spec="T4"), NO_MODEL),
+        (make_task(gpu=2, cpu_spec="EPYC 7763"), NO_CPU_MODEL),
+        (make_task(gpu=2), NO_POOL),
+    ):
+        record = task_records([task_class(task)], datacenter, CPU_MODEL)[0]
+        assert fits(datacenter.records()[0], record) == expected
+    assert NO_CPU_MODEL < NO_POOL < NO_GPU
 
 
 def test_a_shared_gpu_holds_what_is_left_on_it_and_no_sum_over_gpus() -> None:

@@ -1,6 +1,7 @@
 """Placed tasks in the words of the reference, a defragmentation of them, and random tiny clusters."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
@@ -10,6 +11,8 @@ import reference
 from builders import gpus_of, make_datacenter, make_target, make_workload
 from optimise.brute import Content, State
 from reference import Gpus, Node, Task
+from wattpack.datasets.placements import Placements
+from wattpack.datasets.running_tasks import Rule, kept_from_slower
 from wattpack.engine.core.engine import Engine
 from wattpack.optimise.bound.offline import place_all
 from wattpack.optimise.defrag.search import Defrag, Move
@@ -31,12 +34,15 @@ def place(nodes: list[Node], tasks: list[Task], at: Sequence[tuple[int, Gpus] | 
     return Placed(nodes, tasks, list(at))
 
 
-def defrag_of(placed: Placed, worth_w: float) -> Defrag:
+def defrag_of(placed: Placed, worth_w: float, rule: Rule | None = None) -> Defrag:
+    """`rule`: of the models to which tasks may go, as `wattpack defrag` has it."""
     empty = [Node(n.name, n.cpu_milli, n.memory_mib, n.gpu, n.model, n.cpu_model) for n in placed.nodes]
-    workload = make_workload(placed.tasks)
-    engine = Engine(make_datacenter(empty), workload.classes, parse("fgd"), make_target(placed.tasks))
+    workload, datacenter = make_workload(placed.tasks), make_datacenter(empty)
     node = np.array([-1 if where is None else where[0] for where in placed.at], dtype=np.int32)
     gpus = np.array([0 if where is None else sum(1 << g for g in where[1]) for where in placed.at], dtype=np.int32)
+    if rule is not None:
+        workload = kept_from_slower(workload, Placements(Path(), node, gpus), datacenter, rule)
+    engine = Engine(datacenter, workload.classes, parse("fgd"), make_target(placed.tasks))
     assert place_all(engine.state, engine.plan, workload.sequence, node, gpus) == -1
     return Defrag(engine.state, workload.sequence, node, gpus, worth_w)
 

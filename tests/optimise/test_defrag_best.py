@@ -1,5 +1,6 @@
 """Defragmentation against brute force on tiny clusters: no list brings more, and none as much with fewer moves."""
 
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -7,8 +8,10 @@ import pytest
 
 import reference
 from builders import make_node, make_task
-from optimise.brute import Moves
+from optimise.brute import Content, Moves, Shared
 from optimise.placed import Placed, defrag_of, fragmentation_gpus, make_move, place, state_of, tiny_cluster, watts
+from reference import Node, Task
+from wattpack.datasets.running_tasks import NO_SLOWER
 from wattpack.optimise.defrag import beam, carry_out, listing
 from wattpack.optimise.defrag.carry_out import Step
 
@@ -113,3 +116,48 @@ def test_the_state_that_it_is_given_and_the_order_of_equal_runs_do_not_change() 
     before = first.board.nodes.copy()
     assert first.moves(5) == again.moves(5)
     assert np.array_equal(before, defrag_of(placed, 100.0).board.nodes)
+
+
+SPEED = {"T4": 1, "P100": 1, "G2": 2, "V100M16": 3, "G3": 4}  # T4 and P100: nobody knows which is faster
+MEMORY_GB = {"T4": 16, "P100": 16, "G2": 24, "V100M16": 16, "G3": 40}
+
+
+def is_allowed(model: str, running_on: str) -> bool:
+    holds = MEMORY_GB[model] >= MEMORY_GB[running_on]
+    return model == running_on or (SPEED[model] > SPEED[running_on] and holds)
+
+
+class MovesToNoSlower(Moves):
+    """The brute force with tasks named after the model they started on: `k0@G2`."""
+
+    def ways(self, n: int, content: Content, task: Task) -> list[tuple[Shared | None, Content]]:
+        slower = task.num_gpu > 0 and not is_allowed(self.nodes[n].model, task.name.partition("@")[2])
+        return [] if slower else super().ways(n, content, task)
+
+
+def tiny_running_cluster(seed: int) -> Placed:
+    """`tiny_cluster`, with tasks named after their model."""
+    placed = tiny_cluster(seed)
+    models = [placed.nodes[where[0]].model for where in placed.at if where is not None]
+    tasks = [replace(task, name=f"{task.name}@{model}") for task, model in zip(placed.tasks, models, strict=True)]
+    empty = [Node(n.name, n.cpu_milli, n.memory_mib, n.gpu, n.model, n.cpu_model) for n in placed.nodes]
+    return place(empty, tasks, placed.at)
+
+
+@pytest.mark.parametrize("seeds", [range(first, first + 20) for first in range(0, 80, 20)], ids=str)
+def test_of_the_lists_that_slow_no_task_down_none_brings_more(seeds: range) -> None:
+    """80 clusters: the search knows the rule, so that it finds the best list under it, also in chains."""
+    gained = 0
+    for seed in seeds:
+        placed, worth_w = tiny_running_cluster(seed), (0.0, 100.0)[seed % 2]
+        target = reference.target_workload(placed.tasks)
+        best = MovesToNoSlower(placed.nodes, target, worth_w).best_gains_w(state_of(placed), MOST)
+        for most in range(1, MOST + 1):
+            moves = defrag_of(placed, worth_w, NO_SLOWER).moves(most, LEAST_W)
+            gain = gain_w(tiny_running_cluster(seed), moves, worth_w)
+            assert gain == pytest.approx(best[most - 1], abs=MOST * LEAST_W), (seed, most)
+        for move in moves:
+            from_, to = placed.nodes[placed.at[move.task][0]].model, placed.nodes[move.to_node].model
+            assert placed.tasks[move.task].num_gpu == 0 or is_allowed(to, from_)
+        gained += gain > LEAST_W
+    assert gained >= 3

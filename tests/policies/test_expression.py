@@ -111,7 +111,7 @@ def test_a_fault_is_one_line_with_the_expression_the_part_and_the_known_names(te
         parse(text)
     message = str(fault.value)
     assert message.startswith(f"policy expression {text!r}: {what}")
-    assert message.endswith(f"; known policies: {', '.join(REGISTRY)}")
+    assert message.endswith(f"; known policies: {', '.join([*REGISTRY, 'auto'])}")
     assert "\n" not in message
 
 

@@ -49,6 +49,14 @@ COMMANDS = {
         "A scheduler extender for Kubernetes: the same decisions, live.",
     ),
     "fit": (f"{ROOM}.fit:fit_command", "Will this pod fit a live cluster, where, and what does it cost?"),
+    "calibrate gpu": (
+        f"{ROOM}.calibrate_gpu:calibrate_gpu_command",
+        "The power curve of a GPU of this machine, for a power file.",
+    ),
+    "calibrate prometheus": (
+        f"{ROOM}.calibrate_prometheus:calibrate_prometheus_command",
+        "Power of GPU models from what a Prometheus with DCGM metrics recorded.",
+    ),
     "new-policy": (
         f"{ROOM}.new_policy:new_policy_command",
         "A policy of your own to start from, with a test.",
@@ -57,15 +65,23 @@ COMMANDS = {
         f"{ROOM}.power:power_command",
         "The watts of every GPU and CPU, and a power file for your own.",
     ),
+    "datacenters": (
+        f"{ROOM}.datacenters:datacenters_command",
+        "The built-in datacenters: list, describe, edit, write as CSV.",
+    ),
+    "traces": (f"{ROOM}.traces:traces_command", "The built-in traces: list, write as CSV."),
     "policies": (f"{ROOM}.policies:policies_command", "The policies, one line each."),
 }
+
+# Commands of two words: the first word -> one line of help.
+GROUPS = {"calibrate": "Watts of your own GPUs, as entries of a power file."}
 
 # The command line as it was given, for the report.
 given_words: ContextVar[tuple[str, ...]] = ContextVar("given_words", default=())
 
 
 # Options that name what is written: an empty text would become the current folder.
-OUTPUTS = ("--out", "--decisions", "--series", "--placements-out", "--tasks-out", "--figure")
+OUTPUTS = ("--out", "--decisions", "--series", "--placements-out", "--tasks-out", "--readings", "--figure")
 
 
 def new_app() -> Any:
@@ -74,8 +90,13 @@ def new_app() -> Any:
     plain = Parameter(negative="", converter=converted)  # no `--empty-trace` beside `--trace`
     app = App(name="wattpack", help=ABOUT, version=__version__, help_format="plaintext", default_parameter=plain)
     app.suppress_keyboard_interrupt = False  # `main` says what is kept
+    groups: dict[str, Any] = {}
     for name, (function, line) in COMMANDS.items():
-        app.command(function, name=name, help=line)
+        group, _, own = name.rpartition(" ")
+        if group and group not in groups:
+            groups[group] = App(name=group, help=GROUPS[group], default_parameter=plain)
+            app.command(groups[group])
+        groups.get(group, app).command(function, name=own, help=line)
     return app
 
 
@@ -95,7 +116,7 @@ def print_help() -> None:
     """The help of the whole program without loading any of it."""
     print(f"Usage: wattpack COMMAND\n\n{ABOUT}\n\nCommands:")
     for name, (_, line) in COMMANDS.items():
-        print(f"  {name:<10} {line}")
+        print(f"  {name:<20} {line}")
     print("\nwattpack COMMAND --help shows the options of a command; wattpack --version the version.")
 
 

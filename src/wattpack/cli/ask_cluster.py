@@ -1,15 +1,20 @@
-"""Reads all nodes and pods of a live Kubernetes cluster, for `import` and `fit`."""
+"""Reads all nodes, pods and resource claims of a live Kubernetes cluster, for `import` and `fit`."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from wattpack.errors import RunError, UserError
-from wattpack.kube.objects import Node, Pod
+from wattpack.kube.claims import Claims
+from wattpack.kube.import_files import ClusterObjects
+from wattpack.kube.objects import CLAIM, KIND, SLICE
+
+RESOURCES = "/apis/resource.k8s.io/v1"
+DEVICES = ("resourceslices", "resourceclaims")
 
 
-async def ask_cluster(kubeconfig: Path | None) -> tuple[list[Node], list[Pod]]:
-    """All nodes and pods. Needs the right to list both."""
+async def ask_cluster(kubeconfig: Path | None) -> ClusterObjects:
+    """All nodes and pods. Needs the right to list both; resource claims and slices are read where that is allowed."""
     try:
         from wattpack.kube.client import ApiError, Client
         from wattpack.kube.kubeconfig import find_access
@@ -19,6 +24,11 @@ async def ask_cluster(kubeconfig: Path | None) -> tuple[list[Node], list[Pod]]:
         async with Client(find_access(kubeconfig)) as client:
             nodes, _ = await client.list_nodes()
             pods, _ = await client.list_pods()
+            try:
+                lists = [KIND.decode(await client.call("GET", f"{RESOURCES}/{name}")).items for name in DEVICES]
+            except ApiError:  # no such API before 1.34, or no right: pods with claims are then not understood
+                lists = [[], []]
     except ApiError as fault:
         raise RunError(f"the cluster cannot be asked: {fault}") from None
-    return nodes, pods
+    slices, claims = (found or [] for found in lists)
+    return ClusterObjects(nodes, pods, Claims(map(SLICE.decode, slices), map(CLAIM.decode, claims)))

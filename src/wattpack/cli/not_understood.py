@@ -1,26 +1,47 @@
-"""Refuses files of `wattpack import` that could not count all GPUs that pods hold."""
+"""Nodes that take no new tasks, or none with GPUs: closed in the datacenter that a command works on, and named."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+from wattpack.cli.streams import note
 from wattpack.datasets.csv_files import read_rows
-from wattpack.errors import UserError
+from wattpack.model.nodes import Datacenter
+from wattpack.model.pools import CPU, NONE
 
 NOT_UNDERSTOOD = "not-understood.csv"  # beside the files of `wattpack import`: pods whose GPUs would look free
+COLUMNS = ("pod", "node", "resource")
+SHOWN = 3
 
 
-def refuse_not_understood(*files: Path) -> None:
-    """Looks beside each of the files: any of them may lie in the folder of the import."""
+def with_closed_nodes(datacenter: Datacenter, nodes: Path, *others: Path) -> Datacenter:
+    """The datacenter of the file `nodes`; nodes with pods that were not understood take no tasks with GPUs.
+
+    Looks for the list of such pods beside each file: any of them may lie in the folder of the import.
+    """
+    held = _not_understood(nodes, *others)
+    closed = datacenter.closed_to_gpu_tasks(held) if held else datacenter
+    why = {row.text("sn"): row.text("why") for row in read_rows(nodes, ("sn",), ("why",))}
+    why |= {name: f"{'; '.join(pods[:SHOWN])}{more(pods)}" for name, pods in held.items()}
+    for word, what in ((NONE, "no new task"), (CPU, "no new task with GPUs")):
+        names = [n for n, p in zip(closed.names, closed.pool.tolist(), strict=True) if word in closed.pools[p].only]
+        if names:
+            said = [f"{name} ({why[name]})" if why.get(name) else name for name in names[:SHOWN]]
+            takes = "node takes" if len(names) == 1 else "nodes take"
+            note(f"wattpack: {len(names)} {takes} {what}: {', '.join(said)}{more(names)}")
+    return closed
+
+
+def more(names: list[str]) -> str:
+    return f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+
+
+def _not_understood(*files: Path) -> dict[str, list[str]]:
+    """Node -> its pods that were not understood, with what they ask for."""
+    found: dict[str, list[str]] = {}
     for folder in dict.fromkeys(file.parent for file in files):
         listed = folder / NOT_UNDERSTOOD
-        if not listed.is_file():
-            continue
-        from wattpack.kube.not_understood import NotUnderstood, refusal
-
-        rows = [
-            NotUnderstood(*(row.text(column) for column in NotUnderstood._fields))
-            for row in read_rows(listed, NotUnderstood._fields, ())
-        ]
-        if rows:
-            raise UserError(f"{listed}: {refusal(rows)}, expected an import that understands them (--dialect)")
+        if listed.is_file():
+            for row in read_rows(listed, COLUMNS, ()):
+                found.setdefault(row.text("node"), []).append(f"{row.text('pod')} asks for {row.text('resource')}")
+    return found

@@ -13,6 +13,7 @@ from contextlib import AbstractContextManager, nullcontext, redirect_stdout, sup
 from pathlib import Path
 
 from wattpack.datasets import alibaba2023
+from wattpack.datasets.edits import split_edits
 from wattpack.datasets.sources import DATACENTERS
 from wattpack.errors import UserError
 from wattpack.files import is_standard_output, is_written_through, remove_leftovers, why
@@ -89,7 +90,8 @@ def _check_plain(option: str, path: Path) -> None:
 
 def _files(inputs: Iterable[Input]) -> list[Path]:
     names = (*DATACENTERS, *alibaba2023.TRACES)
-    return [Path(found) for found in inputs if found is not None and found not in names]
+    given = (split_edits(found)[0] if isinstance(found, str) else found for found in inputs)
+    return [Path(found) for found in given if found is not None and str(found) not in names]
 
 
 def _refuse_inputs(option: str, path: Path, inputs: Iterable[Path]) -> None:

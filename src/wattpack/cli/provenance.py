@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from typing import Any
 
 from wattpack.cli import given_words
@@ -13,9 +14,12 @@ from wattpack.experiments.runner import Outcome
 from wattpack.report import provenance
 
 
-def provenance_of(command: str, outcome: Outcome, results: Results, on: str) -> dict[str, Any]:
+def provenance_of(
+    command: str, outcome: Outcome, results: Results, on: str, choices: Sequence[str] = ()
+) -> dict[str, Any]:
     words = given_words.get()
-    return provenance.provenance_of(shlex.join(["wattpack", *words]) if words else command, outcome, results, on)
+    said = shlex.join(["wattpack", *words]) if words else command
+    return provenance.provenance_of(said, outcome, results, on, choices)
 
 
 def raise_if_failed(outcome: Outcome) -> None:

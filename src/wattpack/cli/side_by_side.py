@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from wattpack.experiments.placed import Placed
+from wattpack.experiments.placed import Emptied, Placed
+
+MOST_NAMED = 12  # nodes
 
 
 def print_side_by_side(rows: Sequence[tuple[str, str, str]]) -> None:
@@ -33,3 +35,16 @@ def print_saving(now: Placed, policy: Placed, expression: str) -> None:
     print(f"{expression} {word} {abs(saved):,.0f} W, {abs(percent):.1f} % of the power as it is")
     if abs(now.served_gpus - policy.served_gpus) > 0.0005 or now.tasks != policy.tasks:
         print("  (not the same tasks are served: compare the watts with that in mind)")
+
+
+def print_emptied(found: Emptied) -> None:
+    """The nodes that could be switched off, and what that saves beside the moves."""
+    if not found.nodes:
+        return
+    names = ", ".join(found.nodes[:MOST_NAMED])
+    more = f" and {len(found.nodes) - MOST_NAMED} more" if len(found.nodes) > MOST_NAMED else ""
+    one = len(found.nodes) == 1
+    print(f"{len(found.nodes)} {'node becomes' if one else 'nodes become'} empty: {names}{more}")
+    print(f"  switching {'it' if one else 'them'} off saves {found.idle_w:,.0f} W more, the idle draw")
+    if found.newly_used:
+        print(f"  {found.newly_used} other nodes that are empty now come into use")

@@ -6,16 +6,24 @@ files: no names, no times, no order of arrival. `tools/make_tables.py` writes th
 
 from __future__ import annotations
 
-import csv
-from collections import Counter
 from functools import cache
-from importlib.resources import files
 
+from wattpack.datasets.node_table import About, nodes_of, table
 from wattpack.errors import UserError
 from wattpack.model.nodes import Datacenter
 from wattpack.model.tasks import TaskClass, Workload
 
 NAME = "alibaba2023"
+TABLE = "nodes.csv"
+
+ABOUT = About(
+    summary="the datacenter of the paper: 1,213 nodes of 2023 with T4, P100, V100 and two unnamed models",
+    source="node list of cluster-trace-gpu-v2023, published by Alibaba Group, nodes with GPUs; counts only",
+    assumptions=(
+        "G2 is taken for A10 and G3 for A100, as in the paper",
+        "CPU models are not published: the default CPU of the power profile, the paper's Xeon E5-2682 v4",
+    ),
+)
 
 TRACES: tuple[str, ...] = (
     "default",
@@ -33,32 +41,13 @@ TRACES: tuple[str, ...] = (
     "gpuspec33",
 )
 
-NODE_TYPE_COLUMNS = ("cpu_milli", "memory_mib", "gpu", "model", "count")
 CLASS_COLUMNS = ("cpu_milli", "memory_mib", "num_gpu", "gpu_milli", "gpu_spec")
 
 
 @cache
 def datacenter() -> Datacenter:
-    """The 1,213 nodes with GPUs, type after type in the order of the table: by model, GPUs, vCPU, memory.
-
-    A node is named after its model and GPU count and numbered from 1 among those: `g2-8-0001`, `p100-2-0131`.
-    """
-    names: list[str] = []
-    cpu_milli: list[int] = []
-    memory_mib: list[int] = []
-    gpus: list[int] = []
-    models: list[str] = []
-    named: Counter[str] = Counter()
-    for row in _table("nodes.csv"):
-        prefix = f"{row['model'].lower()}-{row['gpu']}"
-        for _ in range(int(row["count"])):
-            named[prefix] += 1
-            names.append(f"{prefix}-{named[prefix]:04d}")
-            cpu_milli.append(int(row["cpu_milli"]))
-            memory_mib.append(int(row["memory_mib"]))
-            gpus.append(int(row["gpu"]))
-            models.append(row["model"])
-    return Datacenter.of(names, cpu_milli, memory_mib, gpus, models, name=NAME)
+    """The 1,213 nodes with GPUs, type after type in the order of the table: by model, GPUs, vCPU, memory."""
+    return nodes_of(TABLE, NAME)
 
 
 @cache
@@ -66,7 +55,7 @@ def trace(name: str) -> Workload:
     """A trace of the paper by name. Only its counts are facts; the order of arrival is that of the table."""
     if name not in TRACES:
         raise UserError(f"unknown trace {name!r}, expected one of {', '.join(TRACES)}")
-    counts = [(_task_class(row), int(row[name])) for row in _table("classes.csv") if row[name] != ""]
+    counts = [(_task_class(row), int(row[name])) for row in table("classes.csv") if row[name] != ""]
     return Workload.from_counts(counts, name=name)
 
 
@@ -74,9 +63,3 @@ def _task_class(row: dict[str, str]) -> TaskClass:
     return TaskClass(
         int(row["cpu_milli"]), int(row["memory_mib"]), int(row["num_gpu"]), int(row["gpu_milli"]), row["gpu_spec"]
     )
-
-
-@cache
-def _table(file: str) -> tuple[dict[str, str], ...]:
-    text = (files("wattpack.datasets") / "tables" / file).read_text(encoding="utf-8")
-    return tuple(csv.DictReader(text.splitlines()))

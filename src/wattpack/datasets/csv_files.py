@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from wattpack.datasets.input_files import read_bytes_up_to
 from wattpack.errors import UserError
 from wattpack.model.nodes import MAX_BASE_W, MAX_GPUS, Datacenter
+from wattpack.model.pools import HELD, Pool, only_words
 from wattpack.model.power import GPU_MILLI, PAPER, PowerProfile
 from wattpack.model.tasks import MAX_MODELS, TaskClass, Workload
 
@@ -22,9 +23,9 @@ MAX_TASK_GPUS = 10**6
 MAX_BYTES = 1_000_000_000  # of a file: ten million tasks
 
 NODE_COLUMNS = ("sn", "cpu_milli", "memory_mib", "gpu", "model")
-NODE_OPTIONAL = ("cpu_model", "base_w")
+NODE_OPTIONAL = ("cpu_model", "base_w", "pool", "only")
 TASK_COLUMNS = ("name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli")
-TASK_OPTIONAL = ("gpu_spec", "cpu_spec")
+TASK_OPTIONAL = ("gpu_spec", "cpu_spec", "pool_spec")
 ARRIVAL_COLUMN = "creation_time"  # read only where time matters
 
 
@@ -87,8 +88,18 @@ class Row:
     def spec(self, column: str) -> str:
         text = self.cells.get(column, "")
         if text != "" and any(part.strip() != part or part == "" for part in text.split("|")):
-            raise self.fault(column, "empty or models like 'A|B'")
+            raise self.fault(column, f"empty or {'pools' if column == 'pool_spec' else 'models'} like 'A|B'")
         return text
+
+    def pool(self) -> Pool:
+        """The node's pool, and which tasks it takes."""
+        name = self.text("pool")
+        if "|" in name or name == HELD:
+            raise self.fault("pool", f"a name without '|', other than {HELD}")
+        try:
+            return Pool(name, only_words(*self.text("only").split("|")))
+        except UserError as fault:
+            raise UserError(f"{self.path}, {self.counted} {self.line}, column only: {fault}") from None
 
 
 def read_datacenter(path: str | Path, profile: PowerProfile = PAPER) -> Datacenter:
@@ -101,6 +112,7 @@ def datacenter_of(file: Path, found: Iterable[Row], profile: PowerProfile = PAPE
     """The nodes of these rows; `file` is what faults name."""
     names: dict[str, int] = {}
     rows: list[tuple[int, int, int, str, str, float | None]] = []
+    pools: list[Pool] = []
     for row in found:
         name = row.text("sn")
         if name == "":
@@ -115,12 +127,14 @@ def datacenter_of(file: Path, found: Iterable[Row], profile: PowerProfile = PAPE
         _known(row, "cpu_model", profile.cpu)
         cpu, memory, base = row.amount("cpu_milli"), row.amount("memory_mib"), row.watts("base_w", MAX_BASE_W)
         rows.append((cpu, memory, gpus, model, row.text("cpu_model"), base))
+        pools.append(row.pool())
     if not rows:
         raise UserError(f"{file}: no nodes, expected a header ({','.join(NODE_COLUMNS)}) and at least one line")
     cpus, memories, gpus_column, models, cpu_models, base_w = zip(*rows, strict=True)
     if len(set(models)) > MAX_MODELS or len(set(cpu_models)) > MAX_MODELS:
         raise UserError(f"{file}: {len(set(models))} GPU models, expected at most {MAX_MODELS}")
-    return Datacenter.of(list(names), cpus, memories, gpus_column, models, cpu_models, file.stem, base_w)
+    found_nodes = Datacenter.of(list(names), cpus, memories, gpus_column, models, cpu_models, file.stem, base_w)
+    return found_nodes.in_pools(pools)
 
 
 def _known(row: Row, column: str, look_up: Callable[[str], object]) -> None:
@@ -156,6 +170,7 @@ def workload_of(file: Path, found: Iterable[Row]) -> Workload:
                 gpu_milli,
                 row.spec("gpu_spec"),
                 row.spec("cpu_spec"),
+                row.spec("pool_spec"),
             )
         )
     return Workload.of(tasks, names, name=file.stem)

@@ -6,34 +6,48 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from wattpack.datasets import alibaba2023
+from wattpack.datasets import alibaba2023, alibaba2026
 from wattpack.datasets.columns import Columns, datacenter_from, workload_from
 from wattpack.datasets.csv_files import read_datacenter, read_workload
+from wattpack.datasets.edits import edited, split_edits
 from wattpack.datasets.power_files import as_profile
 from wattpack.errors import UserError
 from wattpack.model.nodes import Datacenter
 from wattpack.model.power import PAPER, PowerProfile
 from wattpack.model.tasks import Workload
 
-DATACENTERS: tuple[str, ...] = (alibaba2023.NAME,)
+BUILT_IN = {module.NAME: module for module in (alibaba2023, alibaba2026)}
+DATACENTERS: tuple[str, ...] = tuple(BUILT_IN)
 
 
 def load_datacenter(
-    source: str | Path | Columns, name: str | None = None, power: PowerProfile | str | Path | None = None
+    source: str | Path | Columns,
+    name: str | None = None,
+    power: PowerProfile | str | Path | None = None,
+    add: Sequence[str] = (),
+    remove: Sequence[str] = (),
 ) -> Datacenter:
     """A built-in datacenter by name, the nodes of a CSV file, or those of columns: a dict of lists or a pandas frame.
 
     A built-in name wins over a file: write `./NAME` for the file. Columns have the names of the file's. `name` is what
-    results call the datacenter; default: that of the built-in one, of the file, or "datacenter". `power`: a power
-    profile or the path of a power file that knows the models; default: the paper's and the catalog's models.
+    results call the datacenter; default: that of the built-in one, of the file, or "datacenter".
+
+    `remove` and `add` are edits such as `["T4"]` and `["20xH100-8"]`; they may also stand behind the name, as in
+    `"alibaba2023 --remove T4 --add 20xH100-8"`. `power`: a power profile, or the path of a power file, that knows the
+    models; default: the paper's and the catalog's models.
     """
     profile = as_profile(power)
+    if isinstance(source, str) and not _is_there(source):
+        source, more, less = split_edits(source)
+        add, remove = (*more, *add), (*less, *remove)
     if isinstance(source, Columns) and not isinstance(source, str | Path):
-        return datacenter_from(source, name or "datacenter", profile)
-    if isinstance(source, str) and source in DATACENTERS:
-        found = alibaba2023.datacenter()
+        found = datacenter_from(source, name or "datacenter", profile)
+    elif isinstance(source, str) and source in BUILT_IN:
+        found = BUILT_IN[source].datacenter()
     else:
         found = read_datacenter(_existing(source, "datacenter", DATACENTERS), profile)
+    if add or remove:
+        found = edited(found, add, remove, profile)
     return found if name is None else replace(found, name=name)
 
 
@@ -79,12 +93,15 @@ def _existing(source: object, what: str, known: Sequence[str]) -> Path:
         text = "None" if source is None else f"of type {type(source).__name__}"
         raise UserError(f"{what}: {text}, expected a built-in name, the path of a CSV file or columns")
     path = Path(source)
-    try:
-        exists = path.exists()
-    except (OSError, ValueError):  # too long for a file name, or not a file name at all
-        exists = False
-    if not exists or str(source) == "":
+    if not _is_there(path) or str(source) == "":
         raise UserError(f"{str(source)!r}: no {what} of this name and no such file; known: {', '.join(known)}")
     if any("\ud800" <= letter <= "\udfff" for letter in str(path)):  # how Python reads bytes that are no UTF-8
         raise UserError(f"{str(path)!r}: not UTF-8, expected a file name that result files can hold")
     return path
+
+
+def _is_there(path: str | Path) -> bool:
+    try:
+        return Path(path).exists()
+    except (OSError, ValueError):  # too long for a file name, or not a file name at all
+        return False

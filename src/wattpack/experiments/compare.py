@@ -18,7 +18,7 @@ from wattpack.experiments.needs import need_gpus
 from wattpack.experiments.options import Moving, Offered
 from wattpack.experiments.plugins import Plugin, import_file, read_plugins
 from wattpack.experiments.runner import Outcome, Report, run_experiment, summarise_steady
-from wattpack.experiments.scenario import Inputs, Scenario
+from wattpack.experiments.scenario import Inputs, Scenario, choice_lines
 from wattpack.experiments.spec.axes import DEFAULT_SEEDS, Block, Experiment
 from wattpack.experiments.spec.chosen import (
     Datacenters,
@@ -38,9 +38,10 @@ from wattpack.experiments.steady_table import SteadyRow
 from wattpack.experiments.summary import write_summary
 from wattpack.model.fit import FITS, fits
 from wattpack.model.nodes import Datacenter
+from wattpack.model.pools import HELD
 from wattpack.model.power import PAPER, PowerProfile
 from wattpack.model.tasks import Workload, task_records
-from wattpack.policies.expression import parse
+from wattpack.policies.expression import canonical
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +55,11 @@ class Compared:
     unplaceable: dict[str, list[str]]  # trace -> the requests of tasks that no node could ever hold
     on: str = "local"  # the executor of the runs
     steady: tuple[SteadyRow, ...] = ()  # steady states by trace, policy and offered load
+
+    @property
+    def choices(self) -> list[str]:
+        """What `auto` chose and why, a line for each trace; empty without `auto`."""
+        return choice_lines(self.scenarios, self.inputs)
 
 
 def compare(
@@ -107,7 +113,7 @@ def compare(
     files = chosen_plugins(plugins)
     for plugin in read_plugins(file for file in files if not isinstance(file, Plugin)):
         import_file(Path(plugin.path))  # first: expressions may name the policies it registers
-    expressions = tuple(dict.fromkeys(parse(policy).expression for policy in (BASELINE, *chosen_policies(policies))))
+    expressions = tuple(dict.fromkeys(canonical(policy) for policy in (BASELINE, *chosen_policies(policies))))
     profiles = chosen_profiles(profile, power)
     datacenters = chosen_datacenters(datacenter, next(iter(profiles.values())))
     inputs = Inputs(datacenters, chosen_traces(traces), profiles)
@@ -154,13 +160,16 @@ def _unplaceable(inputs: Inputs) -> dict[str, list[str]]:
 
 
 def unplaceable_classes(datacenter: Datacenter, workload: Workload, profile: PowerProfile = PAPER) -> list[str]:
-    """The requests of tasks that fit no node even in an empty datacenter: one text per class, with the count."""
+    """The requests of tasks that fit no node even in an empty datacenter: one text per class, with the count.
+
+    Not those of tasks that are held where they are: nobody would place them.
+    """
     tasks = task_records(workload.classes, datacenter, profile.default_cpu)
     nodes = datacenter.records(profile)
     kinds = [nodes[n] for n in dict(zip(datacenter.types.tolist(), range(len(datacenter)), strict=True)).values()]
     texts = []
     for k, (task, count) in enumerate(zip(workload.classes, workload.counts().tolist(), strict=True)):
-        if count > 0 and all(fits(node, tasks[k]) != FITS for node in kinds):
+        if count > 0 and task.pool_spec != HELD and all(fits(node, tasks[k]) != FITS for node in kinds):
             gpu = f"{task.num_gpu} x {task.gpu_milli} milli-GPU" if task.num_gpu else "no GPU"
             spec = f" of {task.gpu_spec}" if task.gpu_spec else ""
             texts.append(f"{count} x {task.cpu_milli} milli-vCPU, {task.memory_mib} MiB, {gpu}{spec}")

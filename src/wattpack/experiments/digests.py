@@ -11,7 +11,8 @@ import numpy as np
 from wattpack.jit import source_digest
 from wattpack.model.nodes import Datacenter
 from wattpack.model.policy import Mix, Policy
-from wattpack.model.power import PROFILES, PowerProfile
+from wattpack.model.pools import OPEN
+from wattpack.model.power import PROFILES, PowerProfile, profile_text
 from wattpack.model.tasks import Workload
 from wattpack.policies import BUILT_IN
 
@@ -42,6 +43,8 @@ def all_code_digest() -> str:
 def datacenter_digest(datacenter: Datacenter) -> str:
     columns = [datacenter.cpu_milli, datacenter.memory_mib, datacenter.gpus, datacenter.model, datacenter.cpu_model]
     names = "\n".join((*datacenter.models, "", *datacenter.cpu_models)).encode()
+    if datacenter.pools != (OPEN,):
+        columns, names = [*columns, datacenter.pool], names + repr(datacenter.pools).encode()
     if datacenter.own_base_mw is not None:  # a datacenter without base power has the digest that it always had
         columns, names = [*columns, datacenter.own_base_mw], names + b"\nbase_mw"
     return digest(b"".join(np.ascontiguousarray(column, dtype="<i8").tobytes() for column in columns) + names)
@@ -54,13 +57,6 @@ def trace_digest(trace: Workload) -> str:
 def profile_digest(name: str, profile: PowerProfile) -> str:
     """Of the watts of a profile of the user's own; empty for a built-in one."""
     return "" if PROFILES.get(name) == profile else digest(profile_text(profile).encode())
-
-
-def profile_text(profile: PowerProfile) -> str:
-    """All watts of a profile. One without base power and curves has the text that it had before there were any."""
-    curves = {name: gpu.points for name, gpu in {**profile.further_gpus, **profile.gpus}.items() if gpu.points}
-    more = (profile.base_w, sorted(profile.gpu_base_w.items()), sorted(curves.items()))
-    return repr(profile) + (repr(more) if any(more) else "")
 
 
 def own_policies(mix: Mix) -> list[Policy]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from wattpack.datasets.placements import Placements
 from wattpack.engine.core.engine import Engine
@@ -12,7 +13,9 @@ from wattpack.engine.core.state import ALLOCATED, BASE_POWER, CPU_POWER, FRAGMEN
 from wattpack.engine.runs.record import Run, gpu_index_text
 from wattpack.errors import UserError
 from wattpack.experiments.lineup import BASELINE
+from wattpack.model.node_watts import idle_and_full_w
 from wattpack.model.nodes import Datacenter
+from wattpack.model.pools import ANY_POOL
 from wattpack.model.power import GPU_MILLI, PowerProfile, total_power
 from wattpack.model.target import Target
 from wattpack.model.tasks import Workload
@@ -35,14 +38,41 @@ class Placed:
         return self.served_gpus / self.requested_gpus if self.requested_gpus else 1.0
 
 
+@dataclass(frozen=True)
+class Emptied:
+    """Nodes that hold tasks now and would hold none."""
+
+    nodes: tuple[str, ...]
+    idle_w: float  # what they draw together with nothing on them
+    newly_used: int  # nodes that hold nothing now and would hold tasks
+
+
+def emptied_nodes(
+    before: NDArray[np.int32], after: NDArray[np.int32], datacenter: Datacenter, profile: PowerProfile
+) -> Emptied:
+    """`before`, `after`: the node of each task, -1 for none."""
+    used, using = (np.isin(np.arange(len(datacenter)), node[node >= 0]) for node in (before, after))
+    empty = np.flatnonzero(used & ~using)
+    idle_w = idle_and_full_w(datacenter, profile)[0]
+    names = tuple(datacenter.names[n] for n in empty.tolist())
+    return Emptied(names, float(idle_w[empty].sum()), int((using & ~used).sum()))
+
+
 def engine_with(
     placements: Placements, datacenter: Datacenter, workload: Workload, target: Target, profile: PowerProfile
 ) -> Engine:
-    """The datacenter with every task where it is. A task that does not fit there is an error in the file."""
+    """The datacenter with every task where it is. A task that does not fit there is an error in the file.
+
+    A task may well be on a node that takes no new one of its kind: cordoned or tainted since, or with devices that are
+    not understood.
+    """
     from wattpack.optimise.bound.offline import place_all  # 0.3 s of scipy that a plain replay does without
 
     engine = Engine(datacenter, workload.classes, parse(BASELINE), target, profile)
+    pools = engine.state.tasks.pools.copy()
+    engine.state.tasks.pools[:] = ANY_POOL
     fault = int(place_all(engine.state, engine.plan, workload.sequence, placements.node, placements.gpus))
+    engine.state.tasks.pools[:] = pools
     if fault >= 0:
         name, node = workload.task_name(fault), datacenter.names[placements.node[fault]]
         gpus = gpu_index_text(int(placements.gpus[fault])) or "none"

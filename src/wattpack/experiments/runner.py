@@ -18,7 +18,7 @@ from wattpack.experiments.folder import ResultsFolder
 from wattpack.experiments.lineup import BASELINE
 from wattpack.experiments.plugins import Plugin, read_plugins
 from wattpack.experiments.provenance import machine, versions
-from wattpack.experiments.scenario import FILL_UP, Inputs, Scenario, labels
+from wattpack.experiments.scenario import FILL_UP, Inputs, Scenario, choice_lines, labels
 from wattpack.experiments.spec.axes import Experiment, resolve
 from wattpack.experiments.steady_table import SteadyRow, steady_rows, write_steady
 from wattpack.experiments.summary import write_summary_parts
@@ -56,6 +56,8 @@ def run_experiment(
     inputs, scenarios = resolve(experiment)
     folder = ResultsFolder(out)
     provenance = _provenance(experiment, on, workers)
+    if chosen := choice_lines(scenarios, inputs):
+        provenance["auto"] = chosen
     folder.write_experiment(provenance, scenarios)
     outcome = run_all(scenarios, inputs, folder, report or _no_report, on, workers, plugins)
     provenance["outcome"] = {

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import inf
 from typing import Any
 
+from wattpack.choose.choice import resolve
 from wattpack.datasets.inflation import UP_TO
 from wattpack.engine.windows.batch import Batch
 from wattpack.experiments.digests import (
@@ -24,9 +25,10 @@ from wattpack.experiments.options import Moving, Offered
 from wattpack.model.nodes import Datacenter
 from wattpack.model.power import PAPER, PowerProfile
 from wattpack.model.tasks import Workload
-from wattpack.policies.expression import parse
+from wattpack.policies.expression import FILL_UP as FILL_UP  # kinds of scenarios
+from wattpack.policies.expression import STEADY as STEADY
+from wattpack.policies.expression import canonical
 
-FILL_UP, STEADY = "fill-up", "steady"  # kinds of scenarios
 NAMES = ("datacenter", "trace")  # may differ between machines (paths): no part of the id, their digests are
 DIGESTS = ("datacenter_digest", "trace_digest", "policy_digest", "profile_digest")
 
@@ -48,6 +50,12 @@ class Scenario:
     batch: Batch | None = None  # windows of tasks that are placed together
     steady: Offered | None = None  # a steady state at this offered load; None: a fill-up
     moving: Moving | None = None  # moves of placed tasks, in a steady state
+    word: str = ""  # `auto` where it chose the policy; no part of the id: the run is that of the policy chosen
+
+    @property
+    def named(self) -> str:
+        """The policy as the user named it: `auto`, or the canonical expression."""
+        return self.word or self.policy
 
     @property
     def kind(self) -> str:
@@ -56,7 +64,7 @@ class Scenario:
     @property
     def label(self) -> str:
         """The policy's name in curves, summaries and reports: with its windows, if it has any."""
-        return self.policy if self.batch is None else f"{self.policy} {self.batch.label}"
+        return self.named if self.batch is None else f"{self.named} {self.batch.label}"
 
     @cached_property
     def id(self) -> str:
@@ -75,7 +83,8 @@ class Scenario:
     def row(self) -> dict[str, Any]:
         """The scenario as a row of `experiment.json`: id, columns and digests; null where there is no limit."""
         options = {key: None if value == inf else value for key, value in self._options().items()}
-        return {"id": self.id, **self._names(), **{name: getattr(self, name) for name in DIGESTS}, **options}
+        word = {"word": self.word} if self.word else {}
+        return {"id": self.id, **self._names(), **{name: getattr(self, name) for name in DIGESTS}, **options, **word}
 
     def _names(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in ("datacenter", "trace", "policy", "seed", "profile", "up_to")}
@@ -101,7 +110,7 @@ def fill_up_of(row: Mapping[str, Any]) -> Scenario | None:
     batch = Batch(row.get("batch", 1), milp_seconds=row.get("batch_milp_seconds", 0.0))
     names = ("datacenter", "trace", "policy", "seed", "profile", "up_to", "datacenter_digest", "trace_digest")
     given = {name: row[name] for name in names}
-    given |= {name: row[name] for name in ("policy_digest", "profile_digest") if name in row}
+    given |= {name: row[name] for name in ("policy_digest", "profile_digest", "word") if name in row}
     return Scenario(**given, batch=batch if batch.tasks > 1 else None)
 
 
@@ -134,8 +143,11 @@ def new_scenario(
     batch: Batch | None = None,
     steady: Offered | None = None,
     moving: Moving | None = None,
+    kind: str = FILL_UP,
 ) -> Scenario:
-    mix = parse(policy)
+    """kind: of the scenario, for `auto`; a steady state whose load is filled in later is one too."""
+    nodes, tasks, watts = inputs.datacenters[datacenter], inputs.traces[trace], inputs.profiles[profile]
+    mix, choice = resolve(policy, nodes, tasks, watts, kind if steady is None else STEADY)
     return Scenario(
         datacenter,
         trace,
@@ -150,7 +162,21 @@ def new_scenario(
         batch,
         steady,
         moving,
+        "" if choice is None else canonical(policy),
     )
+
+
+def choice_lines(scenarios: Sequence[Scenario], inputs: Inputs) -> list[str]:
+    """What `auto` chose and why, a line for each trace and kind of scenario; none without `auto`."""
+    lines = []
+    for kind in (FILL_UP, STEADY):
+        own = labels(scenario for scenario in scenarios if scenario.word and scenario.kind == kind)
+        for (label, word), scenario in {(label, scenario.word): scenario for scenario, label in own.items()}.items():
+            nodes, tasks = inputs.datacenters[scenario.datacenter], inputs.traces[scenario.trace]
+            _, choice = resolve(word, nodes, tasks, inputs.profiles[scenario.profile], kind)
+            assert choice is not None
+            lines.append(f"{label}: {choice.text}")
+    return list(dict.fromkeys(lines))
 
 
 def labels(scenarios: Iterable[Scenario]) -> dict[Scenario, str]:

@@ -8,6 +8,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from wattpack.choose.choice import resolve
 from wattpack.datasets.inflation import seeded
 from wattpack.datasets.sources import as_datacenter, as_workload
 from wattpack.engine.runs.arrivals import simulate as simulate_arrivals
@@ -21,7 +22,7 @@ from wattpack.model.nodes import Datacenter
 from wattpack.model.power import PowerProfile
 from wattpack.model.target import Target
 from wattpack.model.tasks import Workload
-from wattpack.policies.expression import parse
+from wattpack.policies.expression import FILL_UP, canonical, is_auto
 
 
 def simulate(
@@ -38,7 +39,7 @@ def simulate(
     batch_milp_seconds: float = 0.0,
     arrival_s: ArrayLike | None = None,
 ) -> Run:
-    """One run of `policy` (an expression such as `pwr:0.1+fgd:0.9`); the result's columns have one row a task.
+    """One run of `policy` (an expression such as `pwr:0.1+fgd:0.9`, or `auto`); its columns have one row a task.
 
     `datacenter` and `workload`: objects, built-in names or paths of CSV files. `profile`: a power profile, by name
     (paper, linear, concave, measured) or as an object; default: paper. `power`: a power file (docs/guide/power.md),
@@ -57,8 +58,14 @@ def simulate(
     """
     profile = chosen_profile(profile, power)
     datacenter, workload = as_datacenter(datacenter, profile), as_workload(workload, "workload")
-    mix = parse(chosen_policy(policy))
+    expression = canonical(chosen_policy(policy))
     check_models(datacenter, profile)
+    if is_auto(expression) and target == LEARNT:
+        raise UserError(
+            f"policy {expression!r} with target {LEARNT!r}: it is chosen for a known workload, expected one"
+        )
+    aimed_at = target if isinstance(target, Workload) else workload
+    mix, _ = resolve(expression, datacenter, aimed_at, profile, FILL_UP)
     window = new_batch(
         int(chosen_number(batch, "batch", whole=True)),
         None if batch_seconds is None else chosen_number(batch_seconds, "batch_seconds"),

@@ -19,8 +19,8 @@ from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
-from wattpack.jit import cache
-from wattpack.jit.cache import KernelCache, StepCache
+from wattpack.jit import cache, shipped
+from wattpack.jit.cache import KernelCache, StepCache, is_ours
 from wattpack.jit.cache import source_digest as source_digest  # for ids of runs
 from wattpack.jit.plain import COMPILED as COMPILED
 from wattpack.jit.plain import interpreted as interpreted  # for check_policy
@@ -42,8 +42,7 @@ def _compiled(function: F, cache_class: type[KernelCache] = KernelCache, **optio
         # A compiled kernel imports its module by name when it is loaded again, but numba keeps one entry a file: the
         # same file as `busiest`, as a plugin and as `__main__` would load what another name has left.
         module = function.__module__ or "typed_in"
-        ours = module == "wattpack" or module.startswith("wattpack.")
-        numba.config.CACHE_DIR = str(cache.FOLDER if ours else cache.FOLDER / module)
+        numba.config.CACHE_DIR = str(cache.FOLDER if is_ours(function) else cache.FOLDER / module)
         try:
             with contextlib.suppress(RuntimeError):  # the folder was taken away since
                 made._cache = cache_class(function)
@@ -145,8 +144,10 @@ call_for_none = _caller(types.none)
 
 
 def is_cold() -> bool:
-    """Whether nothing has been compiled into the cache folder yet: the first run will take seconds longer."""
-    return COMPILED and (cache.FOLDER is None or not any(cache.FOLDER.rglob("*.nbi")))
+    """Whether nothing has been compiled yet, here or for the wheel: the first run will take seconds longer."""
+    if not COMPILED or shipped.shipped_target(cache.DIGEST) is not None:
+        return False
+    return cache.FOLDER is None or not any(cache.FOLDER.rglob("*.nbi"))
 
 
 def say_if_compiling(stream: Any = None) -> None:

@@ -16,6 +16,7 @@ import numba
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile, UserProvidedCacheLocator
 
 from wattpack.files import make_private, private_temporary_folder, say, why
+from wattpack.jit import shipped
 from wattpack.jit.steps import rebuild_step, reduce_step
 
 # What kernels are made of. An edit anywhere else keeps the compiled kernels (tests/test_layers.py checks the list).
@@ -39,13 +40,16 @@ def source_digest(folder: Path, parts: Sequence[str] = ("",)) -> str:
     return digest.hexdigest()[:16]
 
 
+DIGEST = source_digest(Path(__file__).parents[1], KERNEL_SOURCES)
+
+
 def cache_folder() -> Path | None:
     """Folder of compiled kernels: below `$WATTPACK_CACHE` or the user's cache folder, else below the temporary one.
 
     numba unpickles what lies there, which can be any code: only folders that are ours alone are used. None if there is
     no such folder to be had: kernels are then compiled by every command.
     """
-    digest = f"kernels-{source_digest(Path(__file__).parents[1], KERNEL_SOURCES)}"
+    digest = f"kernels-{DIGEST}"
     user_cache = _user_cache()
     if user_cache is not None:
         fault = make_private(user_cache / "wattpack", digest)
@@ -119,8 +123,23 @@ class _CheckedFiles(IndexDataCacheFile):  # type: ignore[misc]
         return None
 
 
+class _Locator(UserProvidedCacheLocator):  # type: ignore[misc]
+    """Kernels of the package lie below the name of their module, wherever the package lies: a wheel ships them."""
+
+    def __init__(self, function: Callable[..., Any], file: str) -> None:
+        super().__init__(function, file)
+        if is_ours(function):
+            self._cache_path = str(Path(numba.config.CACHE_DIR) / function.__module__)
+
+
+def is_ours(function: Callable[..., Any]) -> bool:
+    """Whether the package itself has this function, not a plugin or a user's program."""
+    module = function.__module__ or ""
+    return module == "wattpack" or module.startswith("wattpack.")
+
+
 class _KernelFiles(CompileResultCacheImpl):  # type: ignore[misc]
-    _locator_classes = (UserProvidedCacheLocator,)  # numba's others would write beside the sources
+    _locator_classes = (_Locator,)  # numba's others would write beside the sources
 
 
 class _StepFiles(_KernelFiles):
@@ -138,9 +157,18 @@ class KernelCache(FunctionCache):  # type: ignore[misc]
 
     def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__(function)
-        self._cache_file = _CheckedFiles(
-            self._cache_path, self._impl.filename_base, self._impl.locator.get_source_stamp()
-        )
+        names = (self._impl.filename_base, self._impl.locator.get_source_stamp())
+        self._cache_file = _CheckedFiles(self._cache_path, *names)
+        self._shipped_file = None
+        if is_ours(function) and shipped.shipped_target(DIGEST) is not None:
+            self._shipped_file = _CheckedFiles(str(shipped.FOLDER / function.__module__), *names)
+
+    def _load_overload(self, signature: Any, context: Any) -> Any:
+        found = super()._load_overload(signature, context)
+        if found is None and self._shipped_file is not None:
+            data = self._shipped_file.load(self._index_key(signature, shipped.shipped_target(DIGEST)))
+            found = None if data is None else self._impl.rebuild(context, data)
+        return found
 
     def load_overload(self, signature: Any, context: Any) -> Any:
         try:

@@ -60,7 +60,9 @@ class Binder:
         if limit_s <= 0:
             return "the lease has run out"
         pod = reservation.pod
-        annotations = binding_annotations(gpu_numbers(reservation.gpus), pod.task, self.service.view.reading)
+        annotations = binding_annotations(
+            gpu_numbers(reservation.gpus), pod.task, self.service.view.reading, pod.dialect
+        )
         sent_before = reservation.state is State.BOUND
         self.service.view.cluster.reservations.bind(reservation)
         try:

@@ -6,6 +6,7 @@ no network here.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
@@ -15,8 +16,10 @@ from numpy.typing import NDArray
 from wattpack.engine.core.engine import Engine
 from wattpack.engine.core.state import BASE_POWER, CPU_POWER, FRAGMENTATION, GPU_POWER, MICRO
 from wattpack.engine.live.one_decision import Choice, consider, place_one, release_one
+from wattpack.kube.auto import Auto
 from wattpack.kube.cluster_engine import ClusterEngine
 from wattpack.kube.decision import Decision, new_decision
+from wattpack.kube.dialects.mig import MIG
 from wattpack.kube.facts import NodeFacts, PodFacts
 from wattpack.kube.gpus import bits
 from wattpack.kube.reservations import Event, Reservation, Reservations, State
@@ -24,6 +27,8 @@ from wattpack.model.policy import Mix
 from wattpack.model.power import PowerProfile, total_power
 from wattpack.model.target import Target
 
+FOREIGN = "offers GPUs in another dialect"
+CONFLICT = "holds a pod whose GPUs could not be counted"
 Offered = Iterable[str] | NDArray[np.int64] | None  # nodes by name or by number; None: all
 
 
@@ -31,18 +36,32 @@ class Cluster:
     """One cluster under one policy."""
 
     def __init__(
-        self, mix: Mix, profile: PowerProfile, target: Target | None, order: str = "name", seed: int = 0
+        self,
+        mix: Mix,
+        profile: PowerProfile,
+        target: Target | None,
+        order: str = "name",
+        seed: int = 0,
+        auto: Auto | None = None,
     ) -> None:
+        """auto: chooses the mix for the nodes known."""
         self.rng = np.random.default_rng(seed)
         self.nodes: dict[str, NodeFacts] = {}
         self.reservations = Reservations()
+        self.closed: dict[str, str] = {}  # nodes that take no pods with GPUs, and why
+        self.cut: dict[str, str] = {}  # the same for nodes with MIG devices, which take pods that ask for those
+        self.words: dict[str, frozenset[str]] = {}  # nodes that offer GPUs in dialects' own words, and in which
+        self._foreign: dict[str, dict[str, str]] = {}  # by dialect: the nodes with other words only
         self.arrived: set[str] = set()  # uids of pods whose arrival the policy knows
-        self.in_step = ClusterEngine(mix, profile, target, order, seed, self.nodes, self.reservations)
+        self.in_step = ClusterEngine(mix, profile, target, order, seed, self.nodes, self.reservations, auto)
 
     def empty_copy(self) -> Cluster:
         """A cluster under the same policy, without nodes and pods."""
         own = self.in_step
-        return Cluster(own.mix, own.profile, own.target, own.order, own.seed)
+        made = Cluster(own.mix, own.profile, own.target, own.order, own.seed, own.auto)
+        made.closed, made.cut, made.words = self.closed, self.cut, self.words
+        made._foreign = self._foreign
+        return made
 
     # ---- what the cluster shows
 
@@ -103,10 +122,50 @@ class Cluster:
             numbers = offered
         else:
             numbers = np.array([self.index[name] for name in offered if name in self.index], dtype=np.int64)
+        closed: dict[int, str] = {}
+        if shut := self.closed_to(pod):
+            asked = set(numbers.tolist())
+            closed = {self.index[name]: why for name, why in shut.items() if self.index.get(name) in asked}
+            numbers = numbers[~np.isin(numbers, list(closed))]
         luck = self.rng.random(2)
         chosen = int(consider(engine.state, engine.plan, engine.scores, k, luck, numbers, self.choice))
         engine.stop_if_faulty()
-        return new_decision(pod, engine, chosen, self.choice)
+        decision = new_decision(pod, engine, chosen, self.choice)
+        decision.policy = self.in_step.policy_text
+        if closed:
+            decision.offered += len(closed)
+            decision.refused |= Counter(closed.values())
+        return decision
+
+    def closed_to(self, pod: PodFacts) -> dict[str, str]:
+        """Nodes that take no such pod although they may have room, and why: GPUs there may be in use."""
+        if pod.task.num_gpu == 0:
+            return {}
+        found = dict(self.closed)
+        for uid in self.conflicts:
+            reservation = self.reservations.get(uid)
+            if reservation is not None:
+                found.setdefault(reservation.node, CONFLICT)
+        if pod.dialect != MIG.name:
+            found = self.cut | found
+        if pod.dialect and self.words:
+            found = self.foreign_to(pod.dialect) | found
+        return found
+
+    def speak(self, node: str, words: frozenset[str]) -> None:
+        """Note in which dialects' own words the node offers GPUs."""
+        if self.words.get(node, frozenset()) != words:
+            self._foreign.clear()
+            self.words[node] = words
+            if not words:
+                del self.words[node]
+
+    def foreign_to(self, dialect: str) -> dict[str, str]:
+        """Nodes that offer GPUs in the words of other dialects only."""
+        if dialect not in self._foreign:
+            others = {name for name, words in self.words.items() if dialect not in words}
+            self._foreign[dialect] = dict.fromkeys(others, FOREIGN)
+        return self._foreign[dialect]
 
     @property
     def choice(self) -> Choice:

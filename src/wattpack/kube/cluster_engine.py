@@ -13,6 +13,7 @@ import numpy as np
 from wattpack.engine.core.engine import Engine
 from wattpack.engine.core.take import place_many
 from wattpack.engine.live.one_decision import Choice, arrive_one, new_choice, place_one, release_one
+from wattpack.kube.auto import Auto
 from wattpack.kube.facts import NodeFacts
 from wattpack.kube.gpus import annotated_gpus, room_for, take
 from wattpack.kube.reservations import Reservation, Reservations
@@ -37,8 +38,10 @@ class ClusterEngine:
         seed: int,
         nodes: Mapping[str, NodeFacts],
         reservations: Reservations,
+        auto: Auto | None = None,
     ) -> None:
         self.mix, self.profile, self.order, self.seed = mix, profile, order, seed
+        self.auto = auto  # chooses `mix` for the nodes known
         self.target = target  # None: learnt from the pods that arrived
         self.nodes, self.reservations = nodes, reservations
         self.arrivals: Counter[TaskClass] = Counter()  # pods by class, for a learnt target
@@ -78,6 +81,8 @@ class ClusterEngine:
             [fact.cpu_model for fact in facts],
             name="cluster",
         )
+        if self.auto is not None:
+            self.choose_first(self.auto, datacenter)
         rows = self.assign_gpus()
         classes = tuple(dict.fromkeys(reservation.task for reservation in rows))
         self.class_index = {task: k for k, task in enumerate(classes)}
@@ -165,12 +170,29 @@ class ClusterEngine:
         k = self.class_index[task] = engine.add_class(task)
         return k
 
+    # ---- a policy that is chosen
+
+    def choose_first(self, auto: Auto, datacenter: Datacenter) -> None:
+        """The first choice is made at once, as no pod can be placed without; later ones beside the decisions."""
+        if auto.choice is None:
+            auto.take(auto.found_for(datacenter, self.seen()), datacenter, self.seen())
+        self.mix = auto.mix
+
+    @property
+    def policy_text(self) -> str:
+        """The policy as decisions name it: an expression, or `auto -> ` and the one chosen."""
+        return self.mix.expression if self.auto is None else self.auto.text
+
+    def seen(self) -> Workload:
+        """The pods that arrived so far."""
+        return Workload.from_counts(self.arrivals.items(), name="pods seen")
+
     # ---- a target that is learnt
 
     def learnt_target(self) -> Target:
         """The target workload of the pods that arrived so far."""
         self.learnt_from = self.arrivals.total()
-        return Target.of(Workload.from_counts(self.arrivals.items(), name="pods seen"))
+        return Target.of(self.seen())
 
     def relearn(self) -> bool:
         """Have the next build learn the target again, if a tenth more pods arrived than last time; whether it will."""

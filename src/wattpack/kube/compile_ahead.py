@@ -24,6 +24,8 @@ def compile_kernels(cluster: Cluster) -> None:
 
     The engine is built once with pods on its nodes.
     """
+    if cluster.in_step.auto is not None:
+        cluster.in_step.auto.compile_portfolio()
     model = next(iter(cluster.in_step.profile.gpus))
     for name in ("node-a", "node-b"):
         cluster.update_node(NodeFacts(name, cpu_milli=96000, memory_mib=393216, gpus=4, model=model, cpu_model=""))

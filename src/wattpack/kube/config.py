@@ -12,13 +12,17 @@ from wattpack.datasets.power_files import load_power
 from wattpack.datasets.sources import load_trace
 from wattpack.engine.runs.learning import LEARNT
 from wattpack.errors import UserError
+from wattpack.kube.auto import Auto
 from wattpack.kube.cluster import Cluster
-from wattpack.kube.dialects import DIALECTS
+from wattpack.kube.dialects import ALL, find_dialect
+from wattpack.kube.dialects.dialect import Dialect
 from wattpack.kube.reading import Reading
 from wattpack.model.policy import Mix
 from wattpack.model.power import PAPER, PROFILES, PowerProfile
 from wattpack.model.target import Target
-from wattpack.policies.expression import parse
+from wattpack.policies.expression import canonical, is_auto, parse
+
+UNTIL_CHOSEN = "fgd"
 
 
 class Server(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
@@ -48,7 +52,7 @@ class Config(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     power_profile: str = ""  # the one that the power file names, or paper
     power_file: str = ""
     target: str = LEARNT
-    dialect: str = "alibaba"
+    dialect: str | list[str] = ALL
     mode: Literal["choose", "score", "shadow"] = "choose"
     node_order: Literal["name", "seeded"] = "name"
     seed: int = 0
@@ -62,11 +66,18 @@ class Config(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     models: dict[str, str] = {}
 
     def mix(self) -> Mix:
-        return parse(self.policy)
+        """The policy; of `auto`, the one until it has chosen."""
+        return parse(UNTIL_CHOSEN if is_auto(self.policy) else self.policy)
+
+    def auto(self) -> Auto | None:
+        """None unless the policy is `auto`."""
+        if not is_auto(self.policy):
+            return None
+        return Auto(canonical(self.policy), self.profile(), None if self.target == LEARNT else load_trace(self.target))
 
     def cluster(self) -> Cluster:
         """A cluster under this policy, without nodes and pods."""
-        return Cluster(self.mix(), self.profile(), self.given_target(), self.node_order, self.seed)
+        return Cluster(self.mix(), self.profile(), self.given_target(), self.node_order, self.seed, self.auto())
 
     def profile(self) -> PowerProfile:
         if self.power_file:
@@ -75,13 +86,16 @@ class Config(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
     def reading(self) -> Reading:
         return Reading(
-            dialect=DIALECTS[self.dialect],
+            dialect=find_dialect(self.dialect),
             profile=self.profile(),
             gpu_model_label=self.gpu_model_label,
             cpu_model_label=self.cpu_model_label,
             gpu_memory_mib=self.gpu_memory_mib,
             models=self.models,
         )
+
+    def read_dialect(self) -> Dialect:
+        return find_dialect(self.dialect)
 
     def given_target(self) -> Target | None:
         """The target workload of a trace; None: it is learnt from the pods that arrive."""
@@ -96,11 +110,12 @@ def problems(config: Config) -> list[str]:
         if not good:
             found.append(line)
 
-    for asked in (config.mix, config.given_target):
+    for asked in (config.mix, config.given_target, config.read_dialect):
         try:
             asked()
         except UserError as fault:
-            found.append(f"{asked.__name__.removeprefix('given_')}: {fault}".replace("mix: ", "policy: ", 1))
+            named = {"mix": "policy", "given_target": "target", "read_dialect": "dialect"}[asked.__name__]
+            found.append(f"{named}: {fault}")
     profile = None
     if config.power_profile not in ("", *PROFILES):
         found.append(f"power_profile: {config.power_profile!r}, expected one of {', '.join(PROFILES)}")
@@ -109,7 +124,6 @@ def problems(config: Config) -> list[str]:
             profile = config.profile()
         except UserError as fault:
             found.append(f"power_file: {fault}")
-    check(config.dialect in DIALECTS, f"dialect: {config.dialect!r}, expected one of {', '.join(DIALECTS)}")
     check(config.gpu_memory_mib >= 0, f"gpu_memory_mib: {config.gpu_memory_mib}, expected 0 or more")
     check(config.seed >= 0, f"seed: {config.seed}, expected 0 or more")
     if profile is not None:

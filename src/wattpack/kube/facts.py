@@ -32,3 +32,4 @@ class PodFacts(NamedTuple):
     finished: bool
     scheduler: str
     created: str
+    dialect: str = ""  # in which it asks for GPUs; "": whole GPUs in no dialect's own words, or none

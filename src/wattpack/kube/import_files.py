@@ -1,27 +1,38 @@
-"""Nodes and pods from files of `kubectl get nodes,pods -A -o json`: one list of both, lists of each, or objects."""
+"""Nodes, pods and claims from files of `kubectl get nodes,pods -A -o json`: lists of all, lists of each, or objects."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
 from wattpack.datasets.input_files import read_bytes_up_to
 from wattpack.errors import UserError
-from wattpack.kube.objects import KIND, NODE, POD, Kind, Node, Pod
+from wattpack.kube.claims import Claims
+from wattpack.kube.objects import CLAIM, KIND, NODE, POD, SLICE, Kind, Node, Pod, ResourceClaim, ResourceSlice
 
 MAX_BYTES = 2_000_000_000  # 100,000 pods are about 1 GB
+KINDS = ("Node", "Pod", "ResourceClaim", "ResourceSlice")
 EXPECTED = "expected what `kubectl get nodes,pods -A -o json` prints"
 
 # msgspec raises other errors for text that is not UTF-8 and for values nested 1,000 deep.
 FAULTS = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 
 
-def read_cluster_files(paths: Iterable[Path]) -> tuple[list[Node], list[Pod]]:
-    """All nodes and pods of the files; of an object that occurs twice, the last one counts."""
+class ClusterObjects(NamedTuple):
+    nodes: list[Node]
+    pods: list[Pod]
+    claims: Claims  # ResourceClaims and ResourceSlices
+
+
+def read_cluster_files(paths: Iterable[Path]) -> ClusterObjects:
+    """All objects of the files; of an object that occurs twice, the last one counts."""
     nodes: dict[str, Node] = {}
     pods: dict[tuple[str, str], Pod] = {}
+    claims: dict[tuple[str, str], ResourceClaim] = {}
+    slices: dict[str, ResourceSlice] = {}
     for path in paths:
         for place, kind, text in _objects(path):
             try:
@@ -31,11 +42,17 @@ def read_cluster_files(paths: Iterable[Path]) -> tuple[list[Node], list[Pod]]:
                 elif kind == "Pod":
                     pod = POD.decode(text)
                     pods[pod.metadata.namespace, pod.metadata.name] = pod
+                elif kind == "ResourceClaim":
+                    claim = CLAIM.decode(text)
+                    claims[claim.metadata.namespace, claim.metadata.name] = claim
+                elif kind == "ResourceSlice":
+                    offered = SLICE.decode(text)
+                    slices[offered.metadata.name] = offered
             except FAULTS as fault:
                 raise UserError(f"{place}: {fault}, expected a {kind}") from None
     if not nodes:
         raise UserError(f"{', '.join(map(str, paths))}: no nodes, {EXPECTED}")
-    return list(nodes.values()), list(pods.values())
+    return ClusterObjects(list(nodes.values()), list(pods.values()), Claims(slices.values(), claims.values()))
 
 
 def _objects(path: Path) -> Iterator[tuple[str, str, bytes | msgspec.Raw]]:
@@ -43,7 +60,7 @@ def _objects(path: Path) -> Iterator[tuple[str, str, bytes | msgspec.Raw]]:
     text = read_bytes_up_to(path, MAX_BYTES, "a JSON file")
     whole = _kind(text, str(path))
     if whole.items is None:
-        if whole.kind not in ("Node", "Pod"):
+        if whole.kind not in KINDS:
             raise UserError(f"{path}: kind {whole.kind!r}, {EXPECTED}")
         yield str(path), whole.kind, text
         return

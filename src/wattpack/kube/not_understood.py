@@ -1,6 +1,6 @@
 """Pods that hold accelerators which we cannot count: what they ask for, and the messages about them.
 
-Their GPUs would look free, so commands that move or place work (defrag, replay --placements, fit) refuse.
+Their GPUs would look free, so no task with GPUs may go to their nodes: in files, in `fit` and in `serve`.
 """
 
 from __future__ import annotations
@@ -9,12 +9,14 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from wattpack.kube.dialects import DIALECTS
+from wattpack.kube.dialects import DIALECTS, aliyun, hami, koordinator, volcano
 from wattpack.kube.dialects.dialect import Dialect
+from wattpack.kube.dialects.kai import MEMORY as KAI_MEMORY
 from wattpack.kube.dialects.node_devices import WHOLE
 from wattpack.kube.objects import Pod
 
 SHOWN = 3
+MEMORY_WORDS = frozenset({aliyun.MEMORY, hami.NAMES.memory, volcano.NAMES.memory, koordinator.MEMORY})
 # Names of devices that no dialect reads. The short ones match only without a letter before them: not "output".
 ACCELERATOR = re.compile(
     r"gpu|(?<![a-z])(?:npu|tpu|xpu|dcu|mlu|hpu)|vcuda|/mig-|gaudi|neuron|ascend|i915|accelerator", re.IGNORECASE
@@ -37,10 +39,17 @@ def accelerators_asked(pod: Pod) -> list[str]:
     return sorted(asked) + [f"resource claim {claim.name}" for claim in pod.spec.resource_claims]
 
 
-def unknown_accelerators(pod: Pod, dialect: Dialect) -> list[str]:
+def unknown_accelerators(pod: Pod, dialect: Dialect, claims_are_read: bool = False) -> list[str]:
     """Those of `accelerators_asked` that no dialect reads: without them the pod seems to ask for no GPU."""
     asked = accelerators_asked(pod)
+    if claims_are_read:
+        asked = asked[: len(asked) - len(pod.spec.resource_claims)]
     return [name for name in asked if name != WHOLE and not dialect.owns(name) and not _dialects_of(name)]
+
+
+def asks_for_memory(pod: Pod) -> bool:
+    """Whether the pod asks for an amount of GPU memory."""
+    return not MEMORY_WORDS.isdisjoint(_resource_names(pod)) or KAI_MEMORY in pod.metadata.annotations
 
 
 def not_understood(pod: Pod) -> NotUnderstood:
@@ -49,19 +58,21 @@ def not_understood(pod: Pod) -> NotUnderstood:
     return NotUnderstood(f"{metadata.namespace}/{metadata.name}", pod.spec.node_name, asked)
 
 
-def refusal(found: Sequence[NotUnderstood]) -> str:
+def in_words(found: Sequence[NotUnderstood]) -> str:
     """The number of pods, and the first few by name."""
     first = ", ".join(f"{pod} on {node} ({resource})" for pod, node, resource in found[:SHOWN])
     more = f" and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
     hold = "pod holds" if len(found) == 1 else "pods hold"
-    return f"{len(found)} {hold} accelerators that could not be counted and would look free: {first}{more}"
+    return f"{len(found)} {hold} accelerators that could not be counted: {first}{more}"
 
 
-def blocked(nodes: int, pods: int) -> str:
-    """That nodes are not used because of pods on them whose requests could not be read."""
+def blocked(nodes: Sequence[str], pods: int) -> str:
+    """That nodes take no GPU work because of pods on them whose requests could not be read."""
+    first = ", ".join(nodes[:SHOWN])
+    more = f" and {len(nodes) - SHOWN} more" if len(nodes) > SHOWN else ""
     return (
-        f"{nodes} {'node is' if nodes == 1 else 'nodes are'} blocked by {pods} "
-        f"{'pod that was' if pods == 1 else 'pods that were'} not understood: GPUs there may be in use"
+        f"{len(nodes)} {'node is' if len(nodes) == 1 else 'nodes are'} blocked by {pods} "
+        f"{'pod that was' if pods == 1 else 'pods that were'} not understood: GPUs there may be in use ({first}{more})"
     )
 
 

@@ -13,7 +13,10 @@ from wattpack.kube.objects import Pod, Unreadable
 from wattpack.kube.view import View
 from wattpack.model.power import nodes_power_mw
 
-NOT_CHECKED = "cordons, taints, node selectors and node affinity are taken into account, nothing else"
+NOT_CHECKED = (
+    "cordons, taints, node selectors and node affinity are taken into account; not affinity between pods, topology "
+    "spread, volumes, host ports"
+)
 
 
 class NodeState(TypedDict):
@@ -40,18 +43,23 @@ class Standing(TypedDict):
     """The configuration and condition of this replica."""
 
     policy: str
+    auto: str  # what `auto` chose and why; empty for any other policy
     mode: str
     ready: bool
     leader: bool
 
 
 class ClusterState(TypedDict):
-    """Nodes with the capacity left on them, what could not be read, reservations that are not seen yet."""
+    """Nodes with the capacity left on them, what could not be read, reservations that are not seen yet.
+
+    `closed_nodes` take no pods with GPUs.
+    """
 
     power_w: float
     fragmentation_gpus: float
     nodes: list[NodeState]
     unreadable_nodes: dict[str, str]
+    closed_nodes: dict[str, str]
     unreadable_pods: dict[str, str]
     gpu_conflicts: dict[str, str]
     promised: list[Promised]
@@ -71,13 +79,13 @@ def fit(view: View, pod: Pod) -> Decision | None:
         raise Unreadable("no containers, expected a pod")
     facts = view.read(pod)
     note = "\n".join([NOT_CHECKED, *blocked_line(view)])
-    return costed_decision(view, facts, view.eligible_nodes(pod), note)
+    return costed_decision(view, facts, view.eligible_nodes(pod, facts.dialect), note)
 
 
 def blocked_line(view: View) -> list[str]:
     """One line if pods that could not be read keep nodes out of the question, none otherwise."""
     blocking = [node for node in view.blocking.values() if node in view.nodes]
-    return [blocked(len(set(blocking)), len(blocking))] if blocking else []
+    return [blocked(sorted(set(blocking)), len(blocking))] if blocking else []
 
 
 def explain_now(view: View, uid: str) -> Decision | None:
@@ -130,6 +138,7 @@ def state_of(view: View) -> ClusterState:
         "fragmentation_gpus": cluster.fragmentation_gpus(),
         "nodes": rows,
         "unreadable_nodes": view.unreadable_nodes,
+        "closed_nodes": cluster.cut | cluster.closed,
         "unreadable_pods": view.unreadable_pods,
         "gpu_conflicts": cluster.conflicts,
         "promised": [

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from wattpack.errors import UserError
-from wattpack.kube.dialects import foreign_name
+from wattpack.kube.dialects import DIALECTS, foreign_name
 from wattpack.kube.dialects.dialect import Asked, GpuRequest
 from wattpack.kube.dialects.node_devices import WHOLE
 from wattpack.kube.facts import MAX_AMOUNT, PodFacts
@@ -22,11 +22,11 @@ PLAIN = frozenset({"cpu", "memory", "ephemeral-storage", "pods", WHOLE})  # name
 TIME_SLICED = "nvidia.com/gpu.shared"
 
 
-def read_pod(pod: Pod, reading: Reading) -> PodFacts:
-    """The pod's facts; raises Unreadable with the pod's name."""
+def read_pod(pod: Pod, reading: Reading, on_model: str = "") -> PodFacts:
+    """The pod's facts; raises Unreadable with the pod's name. `on_model`: the GPU model of the node it is bound to."""
     metadata, spec = pod.metadata, pod.spec
     try:
-        task = read_task(pod, reading)
+        task, dialect = read_task_and_dialect(pod, reading, on_model)
         gpus = _gpu_index(pod, task, reading) if spec.node_name and task.num_gpu else None
     except Unreadable as fault:
         raise Unreadable(f"pod {metadata.namespace}/{metadata.name}: {fault}") from None
@@ -40,11 +40,26 @@ def read_pod(pod: Pod, reading: Reading) -> PodFacts:
         pod.status.phase in FINISHED,
         spec.scheduler_name,
         metadata.creation_timestamp or "",
+        dialect,
     )
 
 
-def read_task(pod: Pod, reading: Reading) -> TaskClass:
+def read_task(pod: Pod, reading: Reading, on_model: str = "") -> TaskClass:
     """What the pod asks for, as a class of tasks."""
+    return read_task_and_dialect(pod, reading, on_model)[0]
+
+
+def read_cpu_and_memory(pod: Pod) -> TaskClass:
+    """The same without GPUs, for a pod whose request for GPUs cannot be read."""
+    total, _ = pod_requests(pod)
+    cpu, memory = cpu_milli_up(total.get("cpu", 0)), memory_mib_up(total.get("memory", 0))
+    if max(cpu, memory) > MAX_AMOUNT:
+        raise Unreadable(f"asks for {cpu} milli-vCPU and {memory} MiB, expected at most {MAX_AMOUNT}")
+    return TaskClass(cpu, memory, 0, 0)
+
+
+def read_task_and_dialect(pod: Pod, reading: Reading, on_model: str) -> tuple[TaskClass, str]:
+    """An amount of GPU memory is a share of the GPUs of the pod's node, or of the smallest that hold it."""
     total, containers = pod_requests(pod)
     annotations, dialect = pod.metadata.annotations, reading.dialect
     for name in [*(total.keys() - PLAIN), *annotations]:
@@ -53,7 +68,10 @@ def read_task(pod: Pod, reading: Reading) -> TaskClass:
             raise Unreadable(f"asks in {name}, which is dialect {other}; the configured one is {dialect.name}")
     if total.get(TIME_SLICED):
         raise Unreadable(f"asks for {TIME_SLICED}: the share of a time-sliced GPU is not known")
-    asked = Asked(pod.metadata.namespace, annotations, total, containers, reading.gpu_memory_mib, reading.known_models)
+    memories = reading.gpu_memories_mib
+    if on_model in reading.memories and not reading.gpu_memory_mib:
+        memories = (reading.memories[on_model],)
+    asked = Asked(pod.metadata.namespace, annotations, total, containers, memories, reading.known_models)
     wanted = dialect.request(asked)
     cpu, memory = cpu_milli_up(total.get("cpu", 0)), memory_mib_up(total.get("memory", 0))
     if max(cpu, memory) > MAX_AMOUNT or wanted.num_gpu > MAX_POD_GPUS:
@@ -67,12 +85,17 @@ def read_task(pod: Pod, reading: Reading) -> TaskClass:
         check_class(task)
     except UserError as fault:  # dialects check their shares: a bug in one
         raise Unreadable(str(fault)) from None
-    return task
+    return task, wanted.dialect
 
 
 def gpu_spec(pod: Pod, wanted: GpuRequest, reading: Reading) -> str:
-    """The models that the pod allows, as `A|B`: those named in its dialect, node selector and node affinity."""
+    """The models that the pod allows, as `A|B`: those named in its dialect, node selector and node affinity,
+    and those with enough memory.
+    """
     allowed = [set(wanted.models)] if wanted.models else []
+    large = {model for model, memory in reading.memories.items() if memory >= wanted.gpu_memory_mib}
+    if wanted.gpu_memory_mib and not reading.gpu_memory_mib and len(large) < len(reading.memories):
+        allowed.append(large)
     for label in (reading.gpu_model_label, *reading.dialect.model_labels):
         if label in pod.spec.node_selector:
             allowed.append({pod.spec.node_selector[label]})
@@ -122,6 +145,10 @@ def _gpu_index(pod: Pod, task: TaskClass, reading: Reading) -> tuple[int, ...] |
     return gpus
 
 
-def binding_annotations(gpus: Sequence[int], task: TaskClass, reading: Reading) -> dict[str, str]:
-    """Annotations to write with the Binding, from which the chosen GPUs are read again later."""
-    return reading.dialect.write_index(gpus, task) if gpus else {}
+def binding_annotations(gpus: Sequence[int], task: TaskClass, reading: Reading, dialect: str = "") -> dict[str, str]:
+    """Annotations to write with the Binding, from which the chosen GPUs are read again later.
+
+    `dialect`: the one the pod asks in.
+    """
+    own = DIALECTS[dialect] if dialect else reading.dialect
+    return own.write_index(gpus, task) if gpus else {}

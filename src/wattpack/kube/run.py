@@ -123,6 +123,7 @@ async def run_tidy(service: Service) -> None:
     while True:
         await asyncio.sleep(TIDY_EVERY_S)
         service.tidy()
+        await service.choose_again()
 
 
 async def run_shadow(service: Service) -> None:

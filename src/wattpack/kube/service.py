@@ -5,6 +5,7 @@ All of it runs in one thread, so there are no locks.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
 from collections import OrderedDict
@@ -117,7 +118,7 @@ class Service:
         numbers, _ = self.ranking_of_nodes().asked(args)
         decision = self.decide(pod, numbers)
         if decision is None or not decision.node:
-            return self.refusal(decision, offered_names(args))
+            return self.refusal(decision, offered_names(args), self.view.cluster.closed_to(pod))
         if self.config.mode == "choose":
             return answer_for(args, [decision.node])
         names, choice = self.ranking.names, self.view.cluster.choice
@@ -177,7 +178,7 @@ class Service:
         self.keep(decision)
         return decision
 
-    def refusal(self, decision: Decision | None, names: list[str]) -> FilterAnswer:
+    def refusal(self, decision: Decision | None, names: list[str], closed: dict[str, str]) -> FilterAnswer:
         """Every node with its reason.
 
         Unresolvable, so that kube-scheduler does not preempt: it cannot see which GPUs that would free.
@@ -188,7 +189,9 @@ class Service:
             )
         index, verdict = self.view.cluster.index, self.view.cluster.choice.verdict
         words = {
-            name: VERDICT_WORDS[int(verdict[index[name]])]
+            name: closed[name]
+            if name in closed
+            else VERDICT_WORDS[int(verdict[index[name]])]
             if name in index
             else self.view.unreadable_nodes.get(name, "not known to wattpack yet")
             for name in names
@@ -209,6 +212,25 @@ class Service:
         self.view.cluster.expire(time.monotonic(), in_sync=self.ready)
         self.view.cluster.in_step.relearn()
 
+    # ---- a policy that is chosen
+
+    async def choose_again(self) -> None:
+        """Choose again for `auto` if the fleet has changed; worked out in a thread while decisions go on."""
+        cluster = self.view.cluster
+        in_step = cluster.in_step
+        auto, engine = in_step.auto, None if in_step.auto is None else cluster.engine()
+        if auto is None or engine is None or not self.ready or not auto.is_due(engine.datacenter, in_step.seen()):
+            return
+        datacenter, seen = engine.datacenter, in_step.seen()
+        choice = await asyncio.to_thread(auto.found_for, datacenter, seen)
+        if auto.take(choice, datacenter, seen):
+            for one in (cluster, self.shadow.own if self.shadow else cluster):
+                one.in_step.stale = True  # the next decision builds the engine anew
+
+    def choice_text(self) -> str:
+        auto = self.view.cluster.in_step.auto
+        return "" if auto is None or auto.choice is None else auto.choice.text
+
     # ---- questions
 
     def explain(self, namespace: str, name: str) -> Decision | None:
@@ -223,6 +245,7 @@ class Service:
         """The cluster as the policy sees it, and the condition of this replica."""
         about: Standing = {
             "policy": self.config.policy,
+            "auto": self.choice_text(),
             "mode": self.config.mode,
             "ready": self.ready,
             "leader": self.lease.left_s() > 0,

@@ -89,7 +89,7 @@ class Shadow:
         """Another scheduler has bound a pod; the real cluster does not count it yet."""
         if not self.started:
             return
-        names = self.view.eligible_nodes(pod)
+        names = self.view.eligible_nodes(pod, facts.dialect)
         real, own = self.view.cluster, self.own
         decision = real.decide(facts, names)
         wanted = decision.node if decision is not None else ""
@@ -138,7 +138,7 @@ class Shadow:
         pods = self.same + self.other + self.nowhere
         actual_w, own_w = self.view.cluster.power_w(), self.own.power_w()
         return {
-            "policy": self.own.in_step.mix.expression,
+            "policy": self.own.in_step.policy_text,
             "pods_placed_since_start": pods,
             "same_node": self.same,
             "other_node": self.other,

@@ -1,28 +1,38 @@
 """A snapshot of a cluster, as our files hold it: nodes, tasks in order of arrival, and the node and GPUs of each task.
 
-Pods that belong to a node (of a DaemonSet, or static) are not tasks, because no policy can move them: what they take is
-subtracted from the node. Nodes that accept no new pods (control plane, cordoned, not ready) are left out with the pods
-on them, because nothing may move there.
+Nodes that take no new pods (cordoned, not ready) stay with their tasks, closed; so do nodes whose GPUs only others may
+give out, or hold pods that are not understood: no task with GPUs may go there. Pods that belong to a node (of a
+DaemonSet, or static) are not tasks, because no policy can move them: what they take is subtracted from the node.
 """
 
 from __future__ import annotations
 
-import hashlib
-import secrets
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import cached_property
+from typing import NamedTuple
 
+from wattpack.kube.claims import Claims
+from wattpack.kube.constraints import Constraints, constraints_of, constraints_on, is_ready
+from wattpack.kube.dialects import DIALECTS
+from wattpack.kube.dialects.mig import MIG
+from wattpack.kube.dialects.node_devices import WHOLE, node_count
 from wattpack.kube.facts import NodeFacts, PodFacts
 from wattpack.kube.gpus import annotated_gpus, gpu_numbers, room_for, take
-from wattpack.kube.not_understood import NotUnderstood, not_understood, unknown_accelerators
+from wattpack.kube.not_understood import NotUnderstood, asks_for_memory, not_understood, unknown_accelerators
 from wattpack.kube.objects import Node, Pod, Unreadable
-from wattpack.kube.read_node import read_node, smallest_gpu_memory_mib
-from wattpack.kube.read_pod import FINISHED, read_pod
+from wattpack.kube.pools import in_pools
+from wattpack.kube.read_node import gpu_memories, read_node
+from wattpack.kube.read_pod import FINISHED, read_cpu_and_memory, read_pod
 from wattpack.kube.reading import Reading
-from wattpack.model.power import GPU_MILLI
+from wattpack.model.gpu_names import entry_name
+from wattpack.model.nodes import MAX_GPUS
+from wattpack.model.pools import CPU, HELD, NONE, only_words
+from wattpack.model.power import GPU_MILLI, entry_to_add
+from wattpack.model.tasks import TaskClass
 
-CONTROL_PLANE = ("node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master")
 NAMELESS = "without a name, expected metadata.name"
 MIRROR = "kubernetes.io/config.mirror"  # the annotation of a static pod
 
@@ -35,135 +45,241 @@ class Task:
     gpus: tuple[int, ...]
 
 
+class Access(NamedTuple):
+    """Which tasks a node takes, in the words of model/pools.py, and why not all."""
+
+    pool: str = ""
+    only: str = ""
+    why: str = ""
+
+
 @dataclass
 class Snapshot:
     nodes: list[NodeFacts] = field(default_factory=list)
+    access: dict[str, Access] = field(default_factory=dict)  # by node
     tasks: list[Task] = field(default_factory=list)
     left_out: dict[str, list[str]] = field(default_factory=dict)  # reason -> "node X" or "pod NAMESPACE/NAME"
-    not_understood: list[NotUnderstood] = field(
-        default_factory=list
-    )  # pods that hold accelerators of the nodes but are not tasks
+    # Pods that hold accelerators of the nodes but are not tasks: those nodes take no tasks with GPUs.
+    not_understood: list[NotUnderstood] = field(default_factory=list)
     finished: int = 0
     of_nodes: int = 0  # pods that belong to a node
-    index_chosen: int = 0  # tasks without an index of the GPUs they hold
+    dialects: Counter[str] = field(default_factory=Counter)  # tasks with GPUs by dialect
+    index_chosen: list[str] = field(default_factory=list)  # tasks without an index of the GPUs they hold
+    memory_assumed: list[str] = field(default_factory=list)  # tasks that ask for GPU memory, on GPUs by the catalog
 
     def leave_out(self, what: str, fault: Unreadable | str) -> None:
         self.left_out.setdefault(str(fault).removeprefix(f"{what}: "), []).append(what)
 
 
-def take_snapshot(nodes: Sequence[Node], pods: Iterable[Pod], reading: Reading) -> Snapshot:
-    if reading.gpu_memory_mib == 0:
-        reading = replace(reading, gpu_memory_mib=smallest_gpu_memory_mib(nodes, reading))
-    found = Snapshot()
-    known = _read_nodes(nodes, reading, found)
-    readable: list[tuple[PodFacts, Pod]] = []
-    for pod in pods:
-        name = f"pod {pod.metadata.namespace}/{pod.metadata.name}"
-        if pod.metadata.name == "":
-            found.leave_out(name, NAMELESS)
-            continue
-        try:
-            facts = read_pod(pod, reading)
-        except Unreadable as fault:
-            found.leave_out(name, fault)
-            if (
-                pod.spec.node_name in known
-                and pod.status.phase not in FINISHED
-                and (held := not_understood(pod)).resource
-            ):
-                found.not_understood.append(held)
-            continue
-        unknown = unknown_accelerators(pod, reading.dialect)
-        if facts.finished:
-            found.finished += 1
-        elif facts.node and facts.node not in known:
-            found.leave_out(name, "its node is left out or not in the files")
-        elif unknown:
-            found.leave_out(name, f"asks for {', '.join(unknown)}, which no dialect reads")
-            if facts.node:
-                found.not_understood.append(not_understood(pod))
-        elif belongs_to_node(pod) and facts.task.num_gpu == 0:
-            if facts.node:
-                found.of_nodes += 1
-                known[facts.node] = _without(known[facts.node], facts)
-        else:
-            readable.append((facts, pod))
-    found.nodes = [known[name] for name in sorted(known)]
-    found.tasks = _placed(readable, known, found)
-    return found
+class _Taking:
+    """The snapshot while it is taken."""
 
+    def __init__(self, nodes: Sequence[Node], reading: Reading, claims: Claims) -> None:
+        if reading.gpu_memory_mib == 0:
+            reading = replace(reading, memories=gpu_memories(nodes, reading))
+        self.reading, self.claims, self.found = reading, claims, Snapshot()
+        self.objects = {node.metadata.name: node for node in nodes}
+        self.known: dict[str, NodeFacts] = {}
+        self.closed: dict[str, list[tuple[str, str]]] = {}  # node -> (word of model/pools.py, why)
+        self.readable: list[tuple[PodFacts, Pod]] = []
+        for node in nodes:
+            self.take_node(node)
 
-def _read_nodes(nodes: Iterable[Node], reading: Reading, found: Snapshot) -> dict[str, NodeFacts]:
-    known = {}
-    for node in nodes:
+    def close(self, node: str, word: str, why: str) -> None:
+        if (word, why) not in self.closed.setdefault(node, []):
+            self.closed[node].append((word, why))
+
+    def take_node(self, node: Node) -> None:
         name = node.metadata.name
-        if why := NAMELESS if name == "" else _takes_no_pods(node):
-            found.leave_out(f"node {name}", why)
-            continue
         try:
-            known[name] = read_node(node, reading)
+            if name == "":
+                raise Unreadable(NAMELESS)
+            self.known[name] = self.with_slices(read_node(node, self.reading))
         except Unreadable as fault:
-            found.leave_out(f"node {name}", fault)
-    return known
+            self.found.leave_out(f"node {name}", fault)
+            return
+        if node.spec.unschedulable:
+            self.close(name, NONE, "cordoned")
+        if not is_ready(node):
+            self.close(name, NONE, "not ready")
+        if MIG.on_node(node) and self.reading.dialect is not MIG:
+            self.close(name, CPU, "MIG devices")
+
+    def with_slices(self, facts: NodeFacts) -> NodeFacts:
+        """The node with the GPUs that slices offer: no task may be placed on them, but what claims hold is counted."""
+        offered = self.claims.node_gpus(facts.name)
+        if offered.gpus == 0:
+            return facts
+        if offered.gpus > MAX_GPUS:
+            raise Unreadable(f"{offered.gpus} GPUs in ResourceSlices, expected at most {MAX_GPUS}")
+        model = facts.model or self.reading.model(offered.product)
+        if model == "":
+            raise Unreadable(
+                f"ResourceSlices offer {offered.product or 'GPUs without a product name'!r}, "
+                f'a model without a power entry: map it in the configuration, [models] "{offered.product}" = "...", '
+                f"or put {entry_to_add('gpu', entry_name(offered.product))} into a power file (--power)"
+            )
+        self.close(facts.name, CPU, "resource claims")
+        return facts._replace(gpus=max(facts.gpus, offered.gpus), model=model)
+
+    def take_pod(self, pod: Pod) -> None:
+        name, node = f"pod {pod.metadata.namespace}/{pod.metadata.name}", pod.spec.node_name
+        if pod.metadata.name == "":
+            self.found.leave_out(name, NAMELESS)
+            return
+        if pod.status.phase in FINISHED:  # it holds nothing, whether it can be read or not
+            self.found.finished += 1
+            return
+        if node and node not in self.known:
+            self.found.leave_out(name, "its node is left out or not in the files")
+            return
+        try:
+            facts = self.read(pod)
+        except Unreadable as fault:
+            self.found.leave_out(name, fault)
+            if node:
+                self.hold(pod, not_understood(pod))
+            return
+        if belongs_to_node(pod) and facts.task.num_gpu == 0:
+            if node:
+                self.found.of_nodes += 1
+                self.subtract(node, facts.task)
+            return
+        self.readable.append((facts, pod))
+
+    def read(self, pod: Pod) -> PodFacts:
+        """The pod as a task, with what it holds through claims."""
+        node = self.known.get(pod.spec.node_name)
+        facts = read_pod(pod, self.reading, node.model if node else "")
+        unknown = unknown_accelerators(pod, self.reading.dialect, claims_are_read=True)
+        if unknown:
+            raise Unreadable(f"asks for {', '.join(unknown)}, which no dialect reads")
+        held = self.claims.held(pod) if node or not pod.spec.resource_claims else None
+        if pod.spec.resource_claims and node is None:
+            raise Unreadable("asks through resource claims, for which only a scheduler can choose a node")
+        if held is not None and held.gpus:
+            if facts.task.num_gpu not in (0, len(held.gpus)):
+                raise Unreadable(f"asks for {facts.task.num_gpu} GPUs and holds {len(held.gpus)} through claims")
+            self.close(pod.spec.node_name, CPU, "resource claims")
+            amounts = facts.task[:2]
+            task = TaskClass(*amounts, len(held.gpus), held.milli, pool_spec=HELD)
+            return facts._replace(task=task, gpus=held.gpus, dialect="resource claims")
+        cut = facts.dialect == MIG.name and self.reading.dialect is not MIG
+        if cut or (belongs_to_node(pod) and facts.task.num_gpu):
+            facts = facts._replace(task=facts.task._replace(pool_spec=HELD))
+        return facts
+
+    def hold(self, pod: Pod, held: NotUnderstood) -> None:
+        """A pod on a node that is not a task: its CPU and memory are subtracted, no task with GPUs may go there."""
+        if held.resource:
+            self.found.not_understood.append(held)
+            self.close(held.node, CPU, "pods not understood")
+        try:
+            self.subtract(held.node, read_cpu_and_memory(pod))
+        except Unreadable:
+            self.close(held.node, NONE, "pods not understood")
+
+    def subtract(self, node: str, task: TaskClass) -> None:
+        facts = self.known[node]
+        cpu, memory = facts.cpu_milli - task.cpu_milli, facts.memory_mib - task.memory_mib
+        self.known[node] = facts._replace(cpu_milli=max(0, cpu), memory_mib=max(0, memory))
+
+    def placed(self) -> list[tuple[Task, Pod]]:
+        """The tasks in order of arrival.
+
+        GPUs are assigned first to pods with an index, then to the others, the largest first: a share must not take a
+        GPU that a pod with whole GPUs needs.
+        """
+        left = {name: [GPU_MILLI] * node.gpus for name, node in self.known.items()}
+        cpu_left = {name: [node.cpu_milli, node.memory_mib] for name, node in self.known.items()}
+        times = (_seconds(pod.metadata.creation_timestamp) for _, pod in self.readable)
+        start = min((seconds for seconds in times if seconds), default=0)
+        by_certainty = sorted(
+            self.readable, key=lambda pair: (pair[0].gpus is None, -pair[0].task.num_gpu, -pair[0].task.gpu_milli)
+        )
+        tasks = []
+        for facts, pod in by_certainty:
+            gpus: tuple[int, ...] = ()
+            if facts.node:
+                task, chosen, why = room_for(facts, annotated_gpus(facts), left[facts.node])
+                room, model = cpu_left[facts.node], self.known[facts.node].model
+                if task.gpu_spec and model not in task.gpu_spec.split("|"):
+                    why = f"asks for {task.gpu_spec} and is on a node with {model or 'no GPU'}"
+                if why == "" and (room[0] < task.cpu_milli or room[1] < task.memory_mib):
+                    why = "CPU or memory that its node does not have left"
+                if why:
+                    self.found.leave_out(f"pod {facts.namespace}/{facts.name}", why)
+                    if facts.task.num_gpu and self.known[facts.node].gpus:  # otherwise no GPU would look free
+                        self.found.not_understood.append(not_understood(pod))
+                        self.close(facts.node, CPU, "pods not understood")
+                    there = [min(amount, have) for amount, have in zip(facts.task[:2], room, strict=True)]
+                    room[0], room[1] = room[0] - there[0], room[1] - there[1]
+                    self.subtract(facts.node, TaskClass(there[0], there[1], 0, 0))
+                    continue
+                room[0] -= task.cpu_milli
+                room[1] -= task.memory_mib
+                take(left[facts.node], task, chosen)
+                gpus = gpu_numbers(chosen)
+            seconds = (_seconds(pod.metadata.creation_timestamp), _seconds(pod.metadata.deletion_timestamp))
+            created, deleted = (time - start if time else None for time in seconds)
+            tasks.append((Task(facts, created, deleted, gpus), pod))
+        return sorted(tasks, key=lambda pair: (pair[0].created_s or 0, pair[0].pod.namespace, pair[0].pod.name))
+
+    def finish(self) -> Snapshot:
+        found, tasks = self.found, self.placed()
+        found.nodes = [self.known[name] for name in sorted(self.known)]
+        wanted = [self.constraints(task, pod) for task, pod in tasks]
+        only = {name: only_words(*(word for word, _ in why)) for name, why in self.closed.items()}
+        free = [own for (task, _), own in zip(tasks, wanted, strict=True) if task.pod.task.pool_spec == ""]
+        pools = in_pools([self.objects[name] for name in sorted(self.known)], only, free)
+        for name in sorted(self.known):
+            why = [why for _, why in self.closed.get(name, [])] + ([pools.closed[name]] if name in pools.closed else [])
+            said = "; ".join(dict.fromkeys(why)) or ("tainted" if pools.only[name] else "")
+            found.access[name] = Access(pools.name[name], pools.only[name], said)
+        for (task, pod), constraints in zip(tasks, wanted, strict=True):
+            own = task.pod.task
+            spec = own.pool_spec or pools.spec[constraints]
+            found.tasks.append(replace(task, pod=task.pod._replace(task=own._replace(pool_spec=spec))))
+            self.note_assumed(task, pod)
+        return found
+
+    def constraints(self, task: Task, pod: Pod) -> Constraints:
+        """Where the task may go. Its number of whole GPUs is left to the engine, where every node offers whole ones."""
+        dialect = task.pod.dialect if task.pod.dialect in DIALECTS else ""
+        node = self.objects.get(task.pod.node)
+        own = constraints_on(pod, node, dialect) if node is not None else constraints_of(pod, dialect)
+        others = tuple((name, amount) for name, amount in own.resources if name != WHOLE)
+        asks_whole = len(others) < len(own.resources) and not self.whole_everywhere
+        return own._replace(resources=((WHOLE, 1), *others) if asks_whole else others)
+
+    @cached_property
+    def whole_everywhere(self) -> bool:
+        """Whether every node with GPUs offers whole ones."""
+        return all(node_count(self.objects[name], WHOLE) for name, node in self.known.items() if node.gpus)
+
+    def note_assumed(self, task: Task, pod: Pod) -> None:
+        name = f"{task.pod.namespace}/{task.pod.name}"
+        if task.pod.task.num_gpu:
+            self.found.dialects[task.pod.dialect or "nvidia"] += 1
+            if task.gpus and task.pod.gpus is None:
+                self.found.index_chosen.append(name)
+            if asks_for_memory(pod) and self.reading.gpu_memory_mib == 0:
+                self.found.memory_assumed.append(name)
 
 
-def _takes_no_pods(node: Node) -> str:
-    """Why the node accepts no new pods, "" if it does. Other taints exclude only some pods."""
-    if any(taint.key in CONTROL_PLANE for taint in node.spec.taints):
-        return "a node of the control plane"
-    if node.spec.unschedulable:
-        return "cordoned: no pod may move there"
-    if any(condition.type == "Ready" and condition.status != "True" for condition in node.status.conditions):
-        return "not ready: no pod may move there"
-    return ""
+def take_snapshot(
+    nodes: Sequence[Node], pods: Iterable[Pod], reading: Reading, claims: Claims | None = None
+) -> Snapshot:
+    """What the files of a cluster hold; `claims` are those of dynamic resource allocation."""
+    taking = _Taking(nodes, reading, claims or Claims())
+    for pod in pods:
+        taking.take_pod(pod)
+    return taking.finish()
 
 
 def belongs_to_node(pod: Pod) -> bool:
     owners = {owner.kind for owner in pod.metadata.owner_references}
     return "DaemonSet" in owners or "Node" in owners or MIRROR in pod.metadata.annotations
-
-
-def _without(node: NodeFacts, pod: PodFacts) -> NodeFacts:
-    cpu, memory = node.cpu_milli - pod.task.cpu_milli, node.memory_mib - pod.task.memory_mib
-    return node._replace(cpu_milli=max(0, cpu), memory_mib=max(0, memory))
-
-
-def _placed(readable: list[tuple[PodFacts, Pod]], known: dict[str, NodeFacts], found: Snapshot) -> list[Task]:
-    """The tasks in order of arrival.
-
-    GPUs are assigned first to pods with an index, then to the others, the largest first: a share must not take a GPU
-    that a pod with whole GPUs needs.
-    """
-    left = {name: [GPU_MILLI] * node.gpus for name, node in known.items()}
-    cpu_left = {name: [node.cpu_milli, node.memory_mib] for name, node in known.items()}
-    start = min((seconds for _, pod in readable if (seconds := _seconds(pod.metadata.creation_timestamp))), default=0)
-    tasks = []
-    by_certainty = sorted(
-        readable, key=lambda pair: (pair[0].gpus is None, -pair[0].task.num_gpu, -pair[0].task.gpu_milli)
-    )
-    for facts, pod in by_certainty:
-        gpus: tuple[int, ...] = ()
-        if facts.node:
-            task, chosen, why = room_for(facts, annotated_gpus(facts), left[facts.node])
-            room, model = cpu_left[facts.node], known[facts.node].model
-            if task.gpu_spec and model not in task.gpu_spec.split("|"):
-                why = f"asks for {task.gpu_spec} and is on a node with {model or 'no GPU'}"
-            if why == "" and (room[0] < task.cpu_milli or room[1] < task.memory_mib):
-                why = "CPU or memory that its node does not have left"
-            if why:
-                found.leave_out(f"pod {facts.namespace}/{facts.name}", why)
-                if facts.task.num_gpu and known[facts.node].gpus:  # without GPUs on the node, none would look free
-                    found.not_understood.append(not_understood(pod))
-                continue
-            room[0] -= task.cpu_milli
-            room[1] -= task.memory_mib
-            take(left[facts.node], task, chosen)
-            gpus = gpu_numbers(chosen)
-            found.index_chosen += bool(gpus) and facts.gpus is None
-        times = (pod.metadata.creation_timestamp, pod.metadata.deletion_timestamp)
-        created, deleted = (seconds - start if (seconds := _seconds(time)) else None for time in times)
-        tasks.append(Task(facts, created, deleted, gpus))
-    return sorted(tasks, key=lambda task: (task.created_s or 0, task.pod.namespace, task.pod.name))
 
 
 def _seconds(time: str | None) -> int:
@@ -172,21 +288,3 @@ def _seconds(time: str | None) -> int:
         return int(datetime.fromisoformat(time).timestamp()) if time else 0
     except ValueError:
         return 0
-
-
-def hidden_names() -> Callable[[str, str], str]:
-    """A function that replaces every (kind, name) by a meaningless name; the next import uses other names."""
-    salt = secrets.token_bytes(16)
-    given: dict[tuple[str, str], str] = {}
-    taken: set[str] = set()
-
-    def hide(kind: str, name: str) -> str:
-        known = given.get((kind, name))
-        if known is None:
-            digest = hashlib.blake2b(f"{kind} {name}".encode(), key=salt).hexdigest()
-            known = next(cut for length in range(8, 129) if (cut := f"{kind}-{digest[:length]}") not in taken)
-            given[kind, name] = known
-            taken.add(known)
-        return known
-
-    return hide

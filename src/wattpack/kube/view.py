@@ -6,22 +6,28 @@ import logging
 from collections.abc import Callable
 from dataclasses import replace
 
+from wattpack.kube.claims import Claims
 from wattpack.kube.config import Config
-from wattpack.kube.eligible import eligible
+from wattpack.kube.constraints import allows, constraints_of
+from wattpack.kube.dialects.mig import MIG, mig_devices
+from wattpack.kube.dialects.node_devices import node_count
 from wattpack.kube.facts import PodFacts
+from wattpack.kube.not_understood import unknown_accelerators
 from wattpack.kube.objects import Node, Pod, Unreadable
-from wattpack.kube.read_node import read_node, smallest_gpu_memory_mib
-from wattpack.kube.read_pod import FINISHED, read_pod
+from wattpack.kube.read_node import gpu_memories, read_node
+from wattpack.kube.read_pod import FINISHED, read_cpu_and_memory, read_pod
 
 log = logging.getLogger("wattpack")
+UNKNOWN = "holds a pod that is not understood: its GPUs may be in use"
+CUT = "has MIG devices: only pods that ask for those"
 PodChange = Callable[[PodFacts, Pod], None]
 
 
 class View:
     """What is known of a cluster under one configuration; a reload of the configuration makes a new view."""
 
-    def __init__(self, config: Config) -> None:
-        self.config = config
+    def __init__(self, config: Config, claims: Claims | None = None) -> None:
+        self.config, self.claims = config, claims  # None: claims are not watched, so any of them may be for GPUs
         self.reading = config.reading()
         self.cluster = config.cluster()
         self.nodes: dict[str, Node] = {}
@@ -29,7 +35,10 @@ class View:
         self.pods: dict[str, PodFacts] = {}  # by uid; finished pods are not kept
         self.unreadable_nodes: dict[str, str] = {}  # name -> why
         self.unreadable_pods: dict[str, str] = {}  # uid -> why
-        self.blocking: dict[str, str] = {}  # uid of an unreadable pod -> its node, which is not used: see `block`
+        self.blocking: dict[str, str] = {}  # uid of a pod that is not understood -> its node: see `block`
+        self.uncounted: set[str] = set()  # those of them whose CPU and memory cannot be read either
+        self.early: dict[str, Pod] = {}  # pods on nodes that are not known yet: read again when the node comes
+        self.devices: dict[str, tuple[str, dict[str, int]]] = {}  # uid -> node, MIG devices that the pod holds there
         self.before_bound: PodChange | None = None  # called with a newly bound pod before the cluster counts it
 
     # ---- nodes
@@ -40,7 +49,7 @@ class View:
         for gone in set(self.nodes) - names:
             self.remove_node(gone)
         if self.reading.gpu_memory_mib == 0:
-            self.reading = replace(self.reading, gpu_memory_mib=smallest_gpu_memory_mib(nodes, self.reading))
+            self.reading = replace(self.reading, memories=gpu_memories(nodes, self.reading))
         for node in nodes:
             self.update_node(node)
 
@@ -62,15 +71,27 @@ class View:
             self.cluster.remove_node(name)
             return
         self.unreadable_nodes.pop(name, None)
-        if name in self.blocking.values():
-            self.unreadable_nodes[name] = "holds a pod that cannot be read: its GPUs may be in use"
+        blocking = [uid for uid, there in self.blocking.items() if there == name]
+        _keep(self.cluster.closed, name, UNKNOWN if blocking else "")
+        self.cluster.speak(name, self.reading.dialect.words_of(node))
+        _keep(self.cluster.cut, name, CUT if MIG.on_node(node) and self.reading.dialect is not MIG else "")
+        if not self.uncounted.isdisjoint(blocking):
+            self.unreadable_nodes[name] = UNKNOWN
             self.cluster.remove_node(name)
             return
+        if facts.model not in self.reading.memories and not self.reading.gpu_memory_mib:
+            memories = {**gpu_memories([node], self.reading), **self.reading.memories}
+            self.reading = replace(self.reading, memories=memories)
         self.cluster.update_node(facts)
+        for pod in [pod for pod in self.early.values() if pod.spec.node_name == name]:
+            self.update_pod(pod)
 
     def remove_node(self, name: str) -> None:
         self.nodes.pop(name, None)
         self.unreadable_nodes.pop(name, None)
+        self.cluster.closed.pop(name, None)
+        self.cluster.cut.pop(name, None)
+        self.cluster.speak(name, frozenset())
         self.cluster.remove_node(name)
 
     # ---- pods
@@ -92,22 +113,32 @@ class View:
 
     def read(self, pod: Pod) -> PodFacts:
         """The pod as a task; raises Unreadable."""
-        return read_pod(pod, self.reading)
+        node = self.cluster.nodes.get(pod.spec.node_name)
+        return read_pod(pod, self.reading, node.model if node else "")
 
     def update_pod(self, pod: Pod) -> None:
         uid = pod.metadata.uid
         if pod.status.phase in FINISHED:  # it holds nothing, whether it can be read or not
             self.remove_pod(uid)
             return
+        if pod.spec.node_name in self.nodes:
+            self.early.pop(uid, None)
+        elif pod.spec.node_name:
+            self.early[uid] = pod
         try:
             facts = self.read(pod)
+            harmless = self.claims is not None and not self.claims.hold_gpus(pod)
+            if pod.spec.node_name and (unknown := unknown_accelerators(pod, self.reading.dialect, harmless)):
+                raise Unreadable(f"pod {facts.namespace}/{facts.name}: asks for {', '.join(unknown)}, not understood")
         except Unreadable as fault:
             if self.unreadable_pods.get(uid) != str(fault):
                 log.warning("%s", fault)
             self.unreadable_pods[uid] = str(fault)
-            self.block(uid, pod.spec.node_name)
+            self.take_unreadable(pod)
             return
         self.unblock(uid)
+        if facts.dialect == MIG.name and facts.node:
+            self.devices[uid] = facts.node, mig_devices(pod)
         known = self.pods.get(uid)
         self.pods[uid] = facts
         self.uids[facts.namespace, facts.name] = uid
@@ -115,7 +146,29 @@ class View:
             self.before_bound(facts, pod)
         self.cluster.update_pod(facts)
 
+    def take_unreadable(self, pod: Pod) -> None:
+        """Count the CPU and memory of a pod that is not understood; its node takes no pods with GPUs meanwhile."""
+        metadata, node = pod.metadata, pod.spec.node_name
+        try:
+            task = read_cpu_and_memory(pod)
+            self.uncounted.discard(metadata.uid)
+        except Unreadable:
+            self.uncounted.add(metadata.uid)
+            self.block(metadata.uid, node)
+            return
+        self.block(metadata.uid, node)
+        facts = PodFacts(
+            *(metadata.uid, metadata.namespace, metadata.name, task, node, None, False),
+            *(pod.spec.scheduler_name, metadata.creation_timestamp or ""),
+        )
+        if node:
+            self.pods[metadata.uid] = facts
+            self.uids[facts.namespace, facts.name] = metadata.uid
+            self.cluster.update_pod(facts)
+
     def remove_pod(self, uid: str) -> None:
+        self.early.pop(uid, None)
+        self.devices.pop(uid, None)
         self.unblock(uid)
         facts = self.pods.pop(uid, None)
         if facts is not None and self.uids.get((facts.namespace, facts.name)) == uid:
@@ -123,7 +176,7 @@ class View:
         self.cluster.remove_pod(uid)
 
     def block(self, uid: str, node: str) -> None:
-        """An unreadable pod is on `node`. What it takes is not known: the node is not used while the pod is there.
+        """A pod that is not understood is on `node`: pods with GPUs do not go there while it is there.
 
         "": it is on no node.
         """
@@ -138,10 +191,30 @@ class View:
     def unblock(self, uid: str) -> None:
         """The pod can be read, or is gone."""
         self.unreadable_pods.pop(uid, None)
+        self.uncounted.discard(uid)
         self.block(uid, "")
 
     # ---- questions
 
-    def eligible_nodes(self, pod: Pod) -> list[str]:
-        """Names of the readable nodes that Kubernetes would allow for the pod."""
-        return [name for name in self.cluster.nodes if eligible(pod, self.nodes[name])]
+    def eligible_nodes(self, pod: Pod, dialect: str) -> list[str]:
+        """Names of the readable nodes that Kubernetes would allow for the pod; `dialect`: the one it asks in."""
+        constraints, devices, words = constraints_of(pod, dialect), mig_devices(pod), self.cluster.words
+        names = [
+            name for name in self.cluster.nodes if allows(constraints, self.nodes[name], words.get(name, frozenset()))
+        ]
+        return [name for name in names if self.has_devices(name, devices)] if devices else names
+
+    def has_devices(self, node: str, wanted: dict[str, int]) -> bool:
+        """Whether the node has that many MIG devices that no pod holds."""
+        held = [held for there, held in self.devices.values() if there == node]
+        return all(
+            (node_count(self.nodes[node], name) or 0) - sum(one.get(name, 0) for one in held) >= count
+            for name, count in wanted.items()
+        )
+
+
+def _keep(table: dict[str, str], name: str, why: str) -> None:
+    if why:
+        table[name] = why
+    else:
+        table.pop(name, None)

@@ -12,15 +12,17 @@ MAX_TASKS = 1001  # tasks a node may hold
 FITS = 0
 NO_MODEL = 1
 NO_CPU_MODEL = 2
-NO_GPU = 3
-NO_CPU = 4
-NO_MEMORY = 5
-NO_SLOT = 6
-VERDICTS = ("fits", "gpu_model", "cpu_model", "gpu", "cpu", "memory", "task_limit")
+NO_POOL = 3
+NO_GPU = 4
+NO_CPU = 5
+NO_MEMORY = 6
+NO_SLOT = 7
+VERDICTS = ("fits", "gpu_model", "cpu_model", "pool", "gpu", "cpu", "memory", "task_limit")
 VERDICT_WORDS = (
     "fits",
     "GPU model not allowed by the task",
     "CPU model not allowed by the task",
+    "node not open to the task",
     "not enough free GPU",
     "not enough free CPU",
     "not enough free memory",
@@ -50,11 +52,13 @@ def is_candidate(node: NodeRecord, task: TaskRecord, g: int) -> bool:
 
 @kernel
 def fits(node: NodeRecord, task: TaskRecord) -> int:
-    """`FITS`, or the first of Cond. 5, 4, 3, 1, 2 and the task limit that fails. `node`: a NODE record."""
+    """`FITS`, or the first of Cond. 5, 4, the pool, 3, 1, 2 and the task limit that fails. `node`: a NODE record."""
     if not allows(task.gpu_models, node.model):
         return NO_MODEL
     if not allows(task.cpu_models, node.cpu_model):
         return NO_CPU_MODEL
+    if not allows(task.pools, node.pool):
+        return NO_POOL
     if task.kind == 0:
         if node.gpu_most < task.gpu_milli:
             return NO_GPU

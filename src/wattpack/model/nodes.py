@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from wattpack.errors import UserError
+from wattpack.model.pools import MAX_POOLS, OPEN, Pool
 from wattpack.model.power import GPU_MILLI, PAPER, VCPU_MILLI_PER_CORE, PowerProfile
 
 MAX_GPUS = 16  # GPUs a node may have: a fixed width keeps one compiled engine for all datacenters
@@ -27,6 +28,7 @@ NODE = np.dtype(
         ("gpus", np.int64),  # count
         ("model", np.int64),  # index into Datacenter.models
         ("cpu_model", np.int64),  # index into Datacenter.cpu_models
+        ("pool", np.int64),  # index into Datacenter.pools
         ("type", np.int64),  # nodes of equal type are equal when empty
         ("cores", np.int64),  # physical
         ("sockets", np.int64),
@@ -68,6 +70,8 @@ class Datacenter:
     cpu_model: NDArray[np.int64]
     cpu_models: tuple[str, ...]
     name: str = "datacenter"
+    pool: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))  # empty: one pool, open to all
+    pools: tuple[Pool, ...] = (OPEN,)
     own_base_mw: NDArray[np.int64] | None = None  # base power by node, -1: the profile's; None: all the profile's
 
     @classmethod
@@ -102,10 +106,13 @@ class Datacenter:
         models, model_index = _indexed(texts)
         cpu_models, cpu_index = _indexed(list(cpu_model) if cpu_model is not None else [""] * len(names))
         base = _base_mw(f"{name}: base_w", base_w, len(names))
-        return cls(tuple(names), cpu, memory, counts, model_index, models, cpu_index, cpu_models, name, base)
+        capacity = (cpu, memory, counts, model_index, models, cpu_index, cpu_models)
+        return cls(tuple(names), *capacity, name, own_base_mw=base)
 
     def __post_init__(self) -> None:
-        for column in (self.cpu_milli, self.memory_mib, self.gpus, self.model, self.cpu_model):
+        if len(self.pool) == 0:
+            object.__setattr__(self, "pool", np.zeros(len(self.names), dtype=np.int64))
+        for column in (self.cpu_milli, self.memory_mib, self.gpus, self.model, self.cpu_model, self.pool):
             column.flags.writeable = False
         if self.own_base_mw is not None:
             self.own_base_mw.flags.writeable = False
@@ -137,6 +144,8 @@ class Datacenter:
             self.cpu_model[order],
             self.cpu_models,
             self.name,
+            self.pool[order],
+            self.pools,
             None if self.own_base_mw is None else self.own_base_mw[order],
         )
 
@@ -145,10 +154,31 @@ class Datacenter:
         if times < 1:
             raise UserError(f"{self.name}: repeated {times} times, expected 1 or more")
         names = [f"{name}-{copy:04d}" for copy in range(times) for name in self.names]
-        own = (self.cpu_milli, self.memory_mib, self.gpus, self.model, self.cpu_model)
-        cpu, memory, gpus, model, cpu_model = (np.tile(column, times) for column in own)
-        base, name = None if self.own_base_mw is None else np.tile(self.own_base_mw, times), f"{self.name}-x{times}"
-        return Datacenter(tuple(names), cpu, memory, gpus, model, self.models, cpu_model, self.cpu_models, name, base)
+        own = (self.cpu_milli, self.memory_mib, self.gpus, self.model, self.cpu_model, self.pool)
+        cpu, memory, gpus, model, cpu_model, pool = (np.tile(column, times) for column in own)
+        name = f"{self.name}-x{times}"
+        base = None if self.own_base_mw is None else np.tile(self.own_base_mw, times)
+        capacity = (cpu, memory, gpus, model, self.models, cpu_model, self.cpu_models)
+        return Datacenter(tuple(names), *capacity, name, pool, self.pools, base)
+
+    def in_pools(self, pools: Sequence[Pool]) -> Datacenter:
+        """The same nodes, the i-th in the pool `pools[i]`."""
+        places: dict[Pool, int] = {}
+        index = np.array([places.setdefault(pool, len(places)) for pool in pools], dtype=np.int64)
+        if len(places) > MAX_POOLS:
+            raise UserError(f"{self.name}: {len(places)} different pools of nodes, expected at most {MAX_POOLS}")
+        return replace(self, pool=index, pools=tuple(places))
+
+    def without_pools(self) -> Datacenter:
+        """The same nodes, open to all tasks."""
+        return self.in_pools([OPEN] * len(self))
+
+    def closed_to_gpu_tasks(self, names: Collection[str]) -> Datacenter:
+        """The same nodes; those named take no more tasks with GPUs."""
+        own = [self.pools[p] for p in self.pool.tolist()]
+        return self.in_pools(
+            [pool.without_gpu() if n in names else pool for n, pool in zip(self.names, own, strict=True)]
+        )
 
     @cached_property
     def types(self) -> NDArray[np.int64]:
@@ -156,7 +186,8 @@ class Datacenter:
 
         Base power has no part in it: no decision depends on it.
         """
-        columns = np.stack([self.cpu_milli, self.memory_mib, self.gpus, self.model, self.cpu_model], axis=1)
+        own = [self.cpu_milli, self.memory_mib, self.gpus, self.model, self.cpu_model, self.pool]
+        columns = np.stack(own, axis=1)
         _, inverse = np.unique(columns, axis=0, return_inverse=True)
         return inverse.reshape(-1).astype(np.int64)
 
@@ -176,6 +207,7 @@ class Datacenter:
         nodes["memory_mib"] = nodes["memory_left"] = self.memory_mib
         nodes["gpus"] = nodes["gpu_free"] = self.gpus
         nodes["model"], nodes["cpu_model"], nodes["type"] = self.model, self.cpu_model, self.types
+        nodes["pool"] = self.pool
         nodes["gpu_left"] = np.where(np.arange(MAX_GPUS)[None, :] < self.gpus[:, None], GPU_MILLI, 0)
         nodes["gpu_total"] = self.gpus * GPU_MILLI
         nodes["gpu_most"] = np.where(self.gpus > 0, GPU_MILLI, 0)

@@ -88,6 +88,13 @@ class PowerProfile:
         return found
 
 
+def profile_text(profile: PowerProfile) -> str:
+    """All watts of a profile. One without base power and curves has the text that it had before there were any."""
+    curves = {name: gpu.points for name, gpu in {**profile.further_gpus, **profile.gpus}.items() if gpu.points}
+    more = (profile.base_w, sorted(profile.gpu_base_w.items()), sorted(curves.items()))
+    return repr(profile) + (repr(more) if any(more) else "")
+
+
 ENTRY_KEYS = {"gpu": "idle_w = .. context_w = .. max_w = ..", "cpu": "cores = .. idle_w = .. max_w = .."}
 
 

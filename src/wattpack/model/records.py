@@ -42,6 +42,7 @@ class NodeRecord(Protocol):
     gpus: int
     model: int
     cpu_model: int
+    pool: int
     type: int
     cores: int
     sockets: int
@@ -76,6 +77,7 @@ class TaskRecord(Protocol):
     kind: int
     gpu_models: int
     cpu_models: int
+    pools: int
 
 
 class TargetRecord(Protocol):

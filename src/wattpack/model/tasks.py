@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from wattpack.errors import UserError
 from wattpack.model.nodes import Datacenter
+from wattpack.model.pools import pools_mask
 from wattpack.model.power import GPU_MILLI
 
 MAX_MODELS = 62  # model sets are bits of one integer
@@ -26,6 +27,7 @@ TASK = np.dtype(
         ("kind", np.int64),  # 0 sharing, s for s whole GPUs, -1 without GPU
         ("gpu_models", np.int64),  # bit i: model i of the datacenter is allowed
         ("cpu_models", np.int64),
+        ("pools", np.int64),  # bit i: may go to pool i of the datacenter
     ],
     align=True,
 )
@@ -40,6 +42,7 @@ class TaskClass(NamedTuple):
     gpu_milli: int
     gpu_spec: str = ""
     cpu_spec: str = ""
+    pool_spec: str = ""
 
     @property
     def text(self) -> str:
@@ -152,6 +155,7 @@ def task_records(classes: Sequence[TaskClass], datacenter: Datacenter, default_c
             task_kind(task.num_gpu, task.gpu_milli),
             models_mask(task.gpu_spec, datacenter.models),
             models_mask(task.cpu_spec, cpu_models),
+            pools_mask(task.pool_spec, task.num_gpu > 0, datacenter.pools),
         )
         for task in classes
     ]

@@ -33,7 +33,7 @@ def register(policy: Policy) -> Policy:
     name = policy.name
     if not (name.isidentifier() and name == name.lower()):
         raise UserError(f"policy name {name!r}: expected lower-case letters, digits and underscores")
-    if name in BUILT_IN:
+    if name in BUILT_IN or name == "auto":
         raise UserError(f"policy name {name!r}: taken by a built-in policy, expected a new one")
     REGISTRY[name] = policy
     return policy

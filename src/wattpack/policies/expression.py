@@ -1,6 +1,7 @@
 """Policy expressions: `NAME[:WEIGHT](+NAME[:WEIGHT])*`, for example `pwr:0.1+fgd:0.9`.
 
-A policy with a knob may be named with the knob's value: `ocs@0.5`.
+A policy with a knob may be named with the knob's value: `ocs@0.5`. `auto` stands in place of an expression: one is
+chosen for the fleet at hand (wattpack.choose), in the regime at hand or, with `auto@steady`, in the one it names.
 """
 
 from __future__ import annotations
@@ -17,6 +18,18 @@ ONE = 1000  # weights are integers in thousandths
 MAX_WEIGHT = 1_000_000
 MAX_COMPONENTS = 100
 NUMBER = re.compile(r"([0-9]+\.?[0-9]*|\.[0-9]+)")
+AUTO = "auto"
+FILL_UP, STEADY = "fill-up", "steady"  # regimes that `auto` chooses for: tasks only come, or come and go
+WORDS = {AUTO: "", f"{AUTO}@{FILL_UP}": FILL_UP, f"{AUTO}@{STEADY}": STEADY}  # the regime that each names
+
+
+def is_auto(expression: str) -> bool:
+    return expression.strip().lower() in WORDS
+
+
+def canonical(expression: str) -> str:
+    """One spelling for equal expressions, `auto` included; every fault is a one-line `UserError`."""
+    return expression.strip().lower() if is_auto(expression) else parse(expression).expression
 
 
 def parse(expression: str, registry: Mapping[str, Policy] | None = None) -> Mix:
@@ -62,6 +75,9 @@ def _parse_part(expression: str, part: str, known: Mapping[str, Policy]) -> tupl
 
 def _named(expression: str, name: str, known: Mapping[str, Policy]) -> Policy:
     base, at, text = (part.strip() for part in name.partition("@"))
+    if base == AUTO and base not in known:
+        what = f"{name!r} chooses a whole expression and stands alone"
+        raise _fault(expression, f"{what}, expected one of {', '.join(WORDS)}", known)
     if base not in known:
         raise _fault(expression, f"unknown policy {base!r}", known)
     if at == "":
@@ -78,7 +94,7 @@ def _named(expression: str, name: str, known: Mapping[str, Policy]) -> Policy:
 
 
 def _fault(expression: str, what: str, known: Mapping[str, Policy]) -> UserError:
-    return UserError(f"policy expression {expression!r}: {what}; known policies: {', '.join(known)}")
+    return UserError(f"policy expression {expression!r}: {what}; known policies: {', '.join((*known, AUTO))}")
 
 
 def _canonical(components: list[Component]) -> str:

@@ -13,13 +13,17 @@ from wattpack.experiments.runner import Outcome
 NAMED = 3  # kinds of tasks that are spelled out
 
 
-def provenance_of(command: str, outcome: Outcome, results: Results, on: str) -> dict[str, Any]:
+def provenance_of(
+    command: str, outcome: Outcome, results: Results, on: str, choices: Sequence[str] = ()
+) -> dict[str, Any]:
+    """choices: what `auto` chose and why."""
     seeds = sorted({seed for curves in results.values() for seed in curves.seeds if seed >= 0})
     return {
         "command": command,
         "made": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         "runs": f"{outcome_text(outcome)} ({on})",
         "seeds": seeds,
+        **({"auto": "; ".join(choices)} if choices else {}),
         **{f"version of {name}": text for name, text in versions().items()},
         **machine(),
     }

@@ -11,6 +11,7 @@ from pathlib import Path
 from wattpack.cli.options import note_power, profile_option
 from wattpack.cli.outputs import check_files, words_beside
 from wattpack.datasets import alibaba2023
+from wattpack.datasets.edits import with_edits
 from wattpack.datasets.inflation import UP_TO
 from wattpack.datasets.sources import load_datacenter, load_trace
 from wattpack.errors import UserError
@@ -30,6 +31,8 @@ DEFAULT_LOADS = "0.2,0.5,0.8,0.9,0.95,1.0"
 def bound_command(
     *,
     datacenter: str = alibaba2023.NAME,
+    add: list[str] | None = None,
+    remove: list[str] | None = None,
     trace: list[str] | None = None,
     loads: str = DEFAULT_LOADS,
     seed: int | None = None,
@@ -46,6 +49,11 @@ def bound_command(
     ----------
     datacenter
         Built-in name or CSV file of nodes.
+    add
+        Nodes to add at the end, like 20xH100-8 or, with the vCPU and GiB of a node, 20xH100-8:128c:1024g; may be given
+        again.
+    remove
+        Nodes to leave out, first: a model like T4, or 10xT4-2; may be given again.
     trace
         Built-in name or CSV file of tasks; may be given again.
     loads
@@ -65,6 +73,7 @@ def bound_command(
     out
         Write the table to this CSV file.
     """
+    datacenter = with_edits(datacenter, add, remove)
     at = _loads(loads)
     if expected and (seed is not None or offline is not None):
         raise UserError("--expected with --seed or --offline, expected one of them: a search needs tasks, not shares")

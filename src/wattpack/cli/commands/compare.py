@@ -17,6 +17,7 @@ from wattpack.cli.show_results import print_curves, print_paths, print_steady_st
 from wattpack.cli.streams import note
 from wattpack.comparison import Comparison, compare
 from wattpack.datasets import alibaba2023
+from wattpack.datasets.edits import with_edits
 from wattpack.datasets.sources import load_datacenter, load_trace
 from wattpack.engine.windows.batch import new_batch
 from wattpack.errors import UserError
@@ -35,6 +36,8 @@ from wattpack.report.provenance import never_fit
 def compare_command(
     *,
     datacenter: str = alibaba2023.NAME,
+    add: list[str] | None = None,
+    remove: list[str] | None = None,
     trace: list[str] | None = None,
     policy: list[str] | None = None,
     seeds: int = DEFAULT_SEEDS,
@@ -62,10 +65,15 @@ def compare_command(
     ----------
     datacenter
         Built-in name or CSV file of nodes.
+    add
+        Nodes to add at the end, like 20xH100-8 or, with the vCPU and GiB of a node, 20xH100-8:128c:1024g; may be given
+        again.
+    remove
+        Nodes to leave out, first: a model like T4, or 10xT4-2; may be given again.
     trace
         Built-in name (default, multigpu20 ... gpuspec33) or CSV file of tasks; may be given again.
     policy
-        Policy expression, for example pwr:0.1+fgd:0.9; may be given again. FGD is always run: it is the baseline.
+        Policy expression, for example pwr:0.1+fgd:0.9, or auto; may be given again. FGD is always run: the baseline.
     seeds
         Runs of each policy, each with its own workload and node order.
     steady
@@ -100,6 +108,7 @@ def compare_command(
     no_check
         Run plugins without checking their policies first (about a second each).
     """
+    datacenter = with_edits(datacenter, add, remove)
     plugins = load_plugins(plugin or [], not no_check)
     loads = parse_loads(steady) if steady is not None else ()
     moving = parse_moving(defrag_every, defrag_moves, defrag_pause_seconds, bool(loads))
@@ -143,6 +152,8 @@ def compare_command(
         print_curves(comparison.results, gpus)
         print_paths(summary=out / "summary.csv", report=out / "report.html", figure=figures)
     print_steady_states(comparison.steady, out)
+    for line in comparison.choices:
+        print(line)
     for name, texts in comparison.unplaceable.items():
         note(f"{name}: {never_fit(texts)}")
     raise_if_failed(comparison.outcome)
@@ -175,6 +186,6 @@ def write_pictures(comparison: Comparison, out: Path, gpus: float) -> list[Path]
 
     results, steady = comparison.results, comparison.steady
     figures = [*write_compare_figures(out, results), *write_steady_figures(out, steady)]
-    provenance = provenance_of("wattpack compare", comparison.outcome, results, comparison.on)
+    provenance = provenance_of("wattpack compare", comparison.outcome, results, comparison.on, comparison.choices)
     write_page(out, results, provenance, steady, gpus)
     return figures

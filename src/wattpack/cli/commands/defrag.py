@@ -8,21 +8,23 @@ from pathlib import Path
 import numpy as np
 
 from wattpack.cli.csv_output import write_csv
-from wattpack.cli.not_understood import refuse_not_understood
+from wattpack.cli.keep_speed import keep_speed
+from wattpack.cli.not_understood import with_closed_nodes
 from wattpack.cli.options import note_power, profile_option
 from wattpack.cli.outputs import check_files, words_beside
-from wattpack.cli.side_by_side import print_side_by_side
-from wattpack.datasets.csv_files import read_datacenter, read_workload
+from wattpack.cli.side_by_side import print_emptied, print_side_by_side
+from wattpack.datasets.csv_files import read_workload
 from wattpack.datasets.placements import COLUMNS as DECISIONS
 from wattpack.datasets.placements import read_placements
-from wattpack.datasets.sources import load_trace
+from wattpack.datasets.sources import load_datacenter, load_trace
 from wattpack.engine.runs.record import gpu_index_text
 from wattpack.errors import UserError
 from wattpack.experiments.bound.curves import bound_is_quick
-from wattpack.experiments.placed import engine_with
+from wattpack.experiments.placed import emptied_nodes, engine_with
 from wattpack.jit import say_if_compiling
 from wattpack.model.nodes import Datacenter
 from wattpack.model.power import nodes_power_mw
+from wattpack.model.records import NodeRecord, RecordTable
 from wattpack.model.target import Target
 from wattpack.model.tasks import Workload
 from wattpack.optimise.bound.lp import ConfigurationLp
@@ -44,20 +46,25 @@ def defrag_command(
     moves: int = 100,
     gpu_worth: float = WORTH_W,
     least: float = LEAST_W,
+    allow_slower: bool = False,
+    same_model: bool = False,
     profile: str | None = None,
     power: Path | None = None,
+    add: list[str] | None = None,
+    remove: list[str] | None = None,
     out: Path | None = None,
     placements_out: Path | None = None,
 ) -> None:
     """List the moves of placed tasks that bring most, in an order in which each one has room when its turn comes.
 
     A task keeps its old place until it has its new one, as a live migration does. Moves that only pay together (the
-    tasks of one GPU, of a node, those in the way of a large task) are a chain and are listed whole.
+    tasks of one GPU, of a node, those in the way of a large task) are a chain and are listed whole. No task moves to a
+    slower GPU unless --allow-slower is given.
 
     Parameters
     ----------
     nodes
-        CSV file: sn,cpu_milli,memory_mib,gpu,model.
+        CSV file: sn,cpu_milli,memory_mib,gpu,model. A built-in name works too.
     tasks
         CSV file: name,cpu_milli,memory_mib,num_gpu,gpu_milli[,gpu_spec].
     placements
@@ -70,10 +77,19 @@ def defrag_command(
         Watts that a free GPU is worth which the target workload can use and could not before; 0: only watts count.
     least
         Watts (with priced GPUs) that a chain must save per move to be listed.
+    allow_slower
+        Let running tasks go to any GPU; otherwise only to GPUs that are no slower and have as much memory.
+    same_model
+        Let running tasks go only to GPUs of the model they run on.
     profile
         Power profile: paper (the default), linear, concave, measured.
     power
         TOML file of your own GPUs, CPUs and node base power, laid over the profile (`wattpack power`).
+    add
+        Nodes to add at the end, like 20xH100-8 or, with the vCPU and GiB of a node, 20xH100-8:128c:1024g; may be given
+        again.
+    remove
+        Nodes to leave out, first: a model like T4, or 10xT4-2; may be given again.
     out
         Write the moves here, as CSV.
     placements_out
@@ -86,10 +102,12 @@ def defrag_command(
         raise UserError(f"--gpu-worth {gpu_worth:g}, expected watts from 0 to a million")
     if not 0 < least < 1e6:
         raise UserError(f"--least {least:g}, expected watts above 0: a move that brings nothing is never worth it")
-    refuse_not_understood(placements, nodes, tasks)
-    datacenter, workload = read_datacenter(nodes, watts), read_workload(tasks)
+    datacenter = load_datacenter(str(nodes), power=watts, add=add or (), remove=remove or ())
+    datacenter = with_closed_nodes(datacenter, nodes, tasks, placements)
+    workload = read_workload(tasks)
     aim = Target.of(workload if target is None else load_trace(target))
     placed = read_placements(placements, datacenter, workload)
+    workload = keep_speed(workload, placed, datacenter, allow_slower, same_model)
     check_files({"--out": out, "--placements-out": placements_out}, (nodes, tasks, placements, target, power))
     note_power(profile, power)
     say_if_compiling()
@@ -100,7 +118,9 @@ def defrag_command(
     bound_w = before[0]
     if len(workload) > 0 and bound_is_quick(workload):
         counts = np.bincount(workload.sequence[placed.node >= 0], minlength=len(workload.classes))
-        bound_w = ConfigurationLp(datacenter, workload.classes, watts).solve(counts).power_w
+        # Tasks may be on nodes that take no new ones: a bound for all placements, those included, knows no pools.
+        anywhere = [task._replace(pool_spec="") for task in workload.classes]
+        bound_w = ConfigurationLp(datacenter.without_pools(), anywhere, watts).solve(counts).power_w
     if out is not None:
         write_csv(out, HEADER, move_rows(found, datacenter, workload))
     if placements_out is not None:
@@ -111,12 +131,13 @@ def defrag_command(
     with words_beside(out, placements_out):
         print_moves(found, datacenter, workload)
         print_totals(before, totals(search.board.nodes), bound_w, found)
+        print_emptied(emptied_nodes(placed.node, search.board.node, datacenter, watts))
 
 
 Totals = tuple[float, float, int, int]  # watts, fragmentation in GPUs, wholly free GPUs, nodes in use
 
 
-def totals(nodes: np.recarray) -> Totals:
+def totals(nodes: RecordTable[NodeRecord]) -> Totals:
     power_w = int(nodes_power_mw(nodes).sum()) / 1000
     fragmentation = float(nodes.fragmentation.sum()) / 1000
     return power_w, fragmentation, int(nodes.gpu_free.sum()), int((nodes.tasks > 0).sum())

@@ -9,12 +9,13 @@ from wattpack.cli.options import check_seed
 from wattpack.cli.outputs import check_files, words_beside
 from wattpack.datasets import alibaba2023
 from wattpack.datasets.derive import Profile, constrained_gpu, multi_gpu, profile, sharing_gpu
+from wattpack.datasets.edits import with_edits
 from wattpack.datasets.inflation import seeded
 from wattpack.datasets.sources import load_datacenter, load_trace
 from wattpack.errors import UserError
 from wattpack.model.tasks import Workload
 
-COLUMNS = ("name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli", "gpu_spec", "cpu_spec")
+COLUMNS = ("name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli", "gpu_spec", "cpu_spec", "pool_spec")
 
 
 def derive_command(
@@ -26,6 +27,8 @@ def derive_command(
     out: Path | None = None,
     against: str | None = None,
     datacenter: str = alibaba2023.NAME,
+    add: list[str] | None = None,
+    remove: list[str] | None = None,
     seed: int = 0,
 ) -> None:
     """Make a variant of a trace: more multi-GPU, sharing-GPU or constrained-GPU tasks; the options may be combined.
@@ -46,9 +49,15 @@ def derive_command(
         Trace to show beside the variant, for example the published multigpu20.
     datacenter
         Whose GPU models constrained tasks may name: built-in name or CSV file of nodes.
+    add
+        Nodes to add at the end, like 20xH100-8 or, with the vCPU and GiB of a node, 20xH100-8:128c:1024g; may be given
+        again.
+    remove
+        Nodes to leave out, first: a model like T4, or 10xT4-2; may be given again.
     seed
         Of the draws.
     """
+    datacenter = with_edits(datacenter, add, remove)
     check_seed(seed)
     rng = seeded(seed).workload
     start = load_trace(trace)

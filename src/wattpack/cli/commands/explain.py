@@ -9,12 +9,13 @@ from urllib.parse import quote
 from rich.table import Table
 from rich.text import Text
 
+from wattpack.choose.choice import resolve
 from wattpack.cli.consoles import wide_console
 from wattpack.cli.options import check_seed, note_power, profile_option
 from wattpack.cli.plugins import faults_of, load_plugins
-from wattpack.datasets.csv_files import read_datacenter, read_workload
+from wattpack.datasets.csv_files import read_workload
 from wattpack.datasets.inflation import seeded
-from wattpack.datasets.sources import load_trace
+from wattpack.datasets.sources import load_datacenter, load_trace
 from wattpack.engine.core.engine import Engine
 from wattpack.engine.core.explain import Explanation, explain
 from wattpack.engine.runs.arrivals import draw_luck, run_arrivals
@@ -22,9 +23,10 @@ from wattpack.engine.runs.record import gpu_index_text
 from wattpack.errors import UserError
 from wattpack.jit import say_if_compiling
 from wattpack.model.fit import VERDICT_WORDS
+from wattpack.model.power import PAPER
 from wattpack.model.target import Target
 from wattpack.model.tasks import TaskClass, Workload
-from wattpack.policies.expression import parse
+from wattpack.policies.expression import FILL_UP, canonical
 
 
 def explain_command(
@@ -40,6 +42,8 @@ def explain_command(
     power: Path | None = None,
     top: int = 20,
     seed: int = 0,
+    add: list[str] | None = None,
+    remove: list[str] | None = None,
     plugin: list[Path] | None = None,
     no_check: bool = False,
 ) -> None:
@@ -48,7 +52,7 @@ def explain_command(
     Parameters
     ----------
     nodes
-        CSV file of nodes.
+        CSV file of nodes, or a built-in name.
     tasks
         CSV file of tasks.
     policy
@@ -69,6 +73,11 @@ def explain_command(
         Nodes to show, best first, and as many that do not fit; 0 shows all.
     seed
         For policy random only.
+    add
+        Nodes to add at the end, like 20xH100-8 or, with the vCPU and GiB of a node, 20xH100-8:128c:1024g; may be given
+        again.
+    remove
+        Nodes to leave out, first: a model like T4, or 10xT4-2; may be given again.
     plugin
         Python file that registers policies of your own; may be given again.
     no_check
@@ -82,12 +91,12 @@ def explain_command(
     if nodes is None or tasks is None or policy is None or task is None:
         raise UserError("explain: expected --nodes, --tasks, --policy and --task, or --live NAMESPACE/POD")
     load_plugins(plugin or [], not no_check)
-    mix = parse(policy)
+    policy = canonical(policy)
     if top < 0:
         raise UserError(f"--top {top}, expected 0 (all) or more")
     check_seed(seed)
     watts = profile_option(profile, power)
-    datacenter = read_datacenter(nodes, watts)
+    datacenter = load_datacenter(str(nodes), power=watts, add=add or (), remove=remove or ())
     workload = read_workload(tasks)
     trace = workload if target is None else load_trace(target)
     index = task_index(workload, task, tasks)
@@ -96,10 +105,13 @@ def explain_command(
     luck = draw_luck(workload, seeded(seed).policy)
     before = Workload(workload.classes, workload.sequence[:index], workload.task_names, workload.name)
     k = int(workload.sequence[index])
+    mix, choice = resolve(policy, datacenter, trace, PAPER, FILL_UP)
     with faults_of(plugin or []):
         engine = Engine(datacenter, workload.classes, mix, Target.of(trace), watts)
         run_arrivals(engine, before, luck[:index])
         explanation = explain(engine, k, luck[index])
+    if choice is not None:
+        print(choice.text)
     print_explanation(explanation, workload.classes[k], workload.task_name(index), index, top)
 
 

@@ -61,23 +61,20 @@ def fit_command(
         from wattpack.cli.options import note_power, with_power
         from wattpack.kube.config import checked, read_config
         from wattpack.kube.import_files import read_cluster_files
-        from wattpack.kube.not_understood import refusal, unknown_accelerators
+        from wattpack.kube.not_understood import unknown_accelerators
         from wattpack.kube.questions import fit
-        from wattpack.kube.snapshot import take_snapshot
         from wattpack.kube.view import View
 
         settings = with_power(read_config(config), profile, power)
         if policy is not None:
             settings = checked(msgspec.structs.replace(settings, policy=policy), "--policy")
-        nodes, pods = read_cluster_files(file) if file else asyncio.run(ask_cluster(kubeconfig))
-        held = take_snapshot(nodes, pods, settings.reading()).not_understood
-        if held:
-            raise UserError(f"{refusal(held)}, expected a dialect that understands them (--config)")
+        cluster = read_cluster_files(file) if file else asyncio.run(ask_cluster(kubeconfig))
         note_power(profile, power)
         say_if_compiling()
-        view = View(settings)
-        view.replace_nodes([node for node in nodes if node.metadata.name])  # a decision for "" is one for no node
-        view.replace_pods(pods)
+        view = View(settings, cluster.claims)
+        # A decision for "" is one for no node.
+        view.replace_nodes([node for node in cluster.nodes if node.metadata.name])
+        view.replace_pods(cluster.pods)
         try:
             wanted = msgspec.json.decode(text, type=Pod)
             unknown = unknown_accelerators(wanted, view.reading.dialect)

@@ -35,7 +35,7 @@ from wattpack.paper.published import (
     write_published,
 )
 from wattpack.paper.tables import write_tables
-from wattpack.policies.expression import parse
+from wattpack.policies.expression import canonical, parse
 from wattpack.report.provenance import outcome_text
 
 STYLES = {"holds": "green", "holds within tolerance": "cyan", "differs": "bold red"}
@@ -107,7 +107,7 @@ def with_policies(experiment: Experiment, policies: Sequence[str]) -> Experiment
     """The paper's experiment and these policies on all traces of its first part."""
     if not policies:
         return experiment
-    ours = replace(experiment.blocks[0], policies=tuple(parse(text).expression for text in policies))
+    ours = replace(experiment.blocks[0], policies=tuple(canonical(text) for text in policies))
     return replace(experiment, blocks=(*experiment.blocks, ours))
 
 

@@ -6,6 +6,9 @@ from pathlib import Path
 
 from wattpack.cli.plugins import load_plugins
 from wattpack.policies import REGISTRY
+from wattpack.policies.expression import AUTO
+
+SUMMARY = "chooses the best of several expressions for your fleet by simulating them; stands alone, not in a mix"
 
 
 def policies_command(*, plugin: list[Path] | None = None) -> None:
@@ -20,3 +23,4 @@ def policies_command(*, plugin: list[Path] | None = None) -> None:
     width = max(len(name) for name in REGISTRY)
     for policy in REGISTRY.values():
         print(f"{policy.name:<{width}}  {policy.summary}")
+    print(f"{AUTO:<{width}}  {SUMMARY}")

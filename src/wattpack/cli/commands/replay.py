@@ -5,29 +5,32 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from wattpack.choose.choice import resolve
 from wattpack.cli.csv_output import write_csv
-from wattpack.cli.not_understood import refuse_not_understood
+from wattpack.cli.keep_speed import keep_speed
+from wattpack.cli.not_understood import with_closed_nodes
 from wattpack.cli.options import check_seed, note_power, profile_option
 from wattpack.cli.outputs import check_files, words_beside
 from wattpack.cli.plugins import faults_of, load_plugins
-from wattpack.cli.side_by_side import print_saving
+from wattpack.cli.side_by_side import print_emptied, print_saving
 from wattpack.cli.streams import note
-from wattpack.datasets.csv_files import read_arrival_s, read_datacenter, read_workload
+from wattpack.datasets.csv_files import read_arrival_s, read_workload
 from wattpack.datasets.inflation import seeded
 from wattpack.datasets.placements import COLUMNS as DECISIONS
 from wattpack.datasets.placements import read_placements
-from wattpack.datasets.sources import load_trace
+from wattpack.datasets.sources import load_datacenter, load_trace
 from wattpack.engine.core.state import BASE_POWER
 from wattpack.engine.runs.arrivals import simulate
 from wattpack.engine.runs.learning import LEARNT, simulate_learning
 from wattpack.engine.runs.record import Run
 from wattpack.engine.windows.batch import new_batch, simulate_windows
+from wattpack.engine.windows.staying import simulate_beside, staying_tasks
 from wattpack.errors import UserError
 from wattpack.experiments.compare import unplaceable_classes
-from wattpack.experiments.placed import measure_placements, measure_run
+from wattpack.experiments.placed import emptied_nodes, measure_placements, measure_run
 from wattpack.jit import say_if_compiling
 from wattpack.model.target import Target
-from wattpack.policies.expression import parse
+from wattpack.policies.expression import FILL_UP, canonical, is_auto
 from wattpack.report.provenance import never_fit
 
 SERIES = (
@@ -53,7 +56,11 @@ def replay_command(
     placements: Path | None = None,
     profile: str | None = None,
     power: Path | None = None,
+    allow_slower: bool = False,
+    same_model: bool = False,
     seed: int = 0,
+    add: list[str] | None = None,
+    remove: list[str] | None = None,
     batch: int = 1,
     batch_seconds: float | None = None,
     batch_milp_seconds: float = 0.0,
@@ -65,11 +72,11 @@ def replay_command(
     Parameters
     ----------
     nodes
-        CSV file: sn,cpu_milli,memory_mib,gpu,model. Its order is the node order.
+        CSV file: sn,cpu_milli,memory_mib,gpu,model. Its order is the node order. A built-in name works too.
     tasks
         CSV file: name,cpu_milli,memory_mib,num_gpu,gpu_milli[,gpu_spec]. Its order is the order of arrival.
     policy
-        Policy expression, for example pwr:0.1+fgd:0.9.
+        Policy expression, for example pwr:0.1+fgd:0.9, or auto. No task leaves; auto@steady chooses as a service does.
     target
         Trace (file or built-in name) that the target workload is taken from; default: the tasks file itself; `learnt`:
         from the tasks seen so far, as a cluster that nobody knows yet.
@@ -79,13 +86,23 @@ def replay_command(
         Write power, allocation and fragmentation after every task here.
     placements
         CSV file of where the tasks are now, task,node,gpu_index as `wattpack import` and --decisions write it: say what
-        the policy would have saved against it.
+        the policy would have saved against it. No task goes to a slower GPU than it runs on.
+    allow_slower
+        With --placements: let running tasks go to any GPU; otherwise only to GPUs that are no slower and have as much
+        memory.
+    same_model
+        With --placements: let running tasks go only to GPUs of the model they run on.
     profile
         Power profile: paper (the default), linear, concave, measured.
     power
         TOML file of your own GPUs, CPUs and node base power, laid over the profile (`wattpack power`).
     seed
         For policy random only.
+    add
+        Nodes to add at the end, like 20xH100-8 or, with the vCPU and GiB of a node, 20xH100-8:128c:1024g; may be given
+        again.
+    remove
+        Nodes to leave out, first: a model like T4, or 10xT4-2; may be given again.
     batch
         Number of tasks that are held and placed together. Decisions stay in the order of the tasks file, the series is
         in the order of placing.
@@ -100,26 +117,42 @@ def replay_command(
         Run plugins without checking their policies first (about a second each).
     """
     load_plugins(plugin or [], not no_check)
-    mix = parse(policy)
+    policy = canonical(policy)
     check_seed(seed)
     watts = profile_option(profile, power)
     window = new_batch(batch, batch_seconds, batch_milp_seconds)
     if window.tasks > 1 and target == LEARNT:
         raise UserError(f"--target {LEARNT} with --batch {batch}, expected one of them")
-    if placements is not None:
-        refuse_not_understood(placements, nodes, tasks)
-    datacenter = read_datacenter(nodes, watts)
+    if is_auto(policy) and target == LEARNT:
+        raise UserError(
+            f"--policy {policy} with --target {LEARNT}: it is chosen for a known workload, expected a trace"
+        )
+    datacenter = load_datacenter(str(nodes), power=watts, add=add or (), remove=remove or ())
+    datacenter = with_closed_nodes(datacenter, nodes, tasks, *([placements] if placements else []))
     workload = read_workload(tasks)
     arrival_s = None if batch_seconds is None else read_arrival_s(tasks)
-    aim = Target.of(workload if target in (None, LEARNT) else load_trace(str(target)))
+    trace = workload if target in (None, LEARNT) else load_trace(str(target))
+    aim = Target.of(trace)
     placed = None if placements is None else read_placements(placements, datacenter, workload)
+    if placed is not None:
+        workload = keep_speed(workload, placed, datacenter, allow_slower, same_model)
+    elif allow_slower or same_model:
+        raise UserError("--allow-slower and --same-model are about tasks that run, expected --placements FILE too")
     inputs = (nodes, tasks, target, placements, power, *(plugin or []))
     check_files({"--decisions": decisions, "--series": series}, inputs)
     note_power(profile, power)
     say_if_compiling()
+    mix, choice = resolve(policy, datacenter, trace, watts, FILL_UP)
     now = None if placed is None else measure_placements(placed, datacenter, workload, aim, watts)
+    stay = None if placed is None else staying_tasks(datacenter, workload, placed.node, placed.gpus, watts)
+    if stay and target == LEARNT:
+        raise UserError(f"--target {LEARNT}: {len(stay)} tasks are on nodes that take no new ones, expected a trace")
     with faults_of(plugin or []):
-        if target == LEARNT:
+        if stay:
+            rng = seeded(seed).policy
+            run = simulate_beside(stay, datacenter, workload, mix, aim, rng, watts, window, arrival_s)
+            note(f"wattpack: {len(stay)} tasks stay on nodes that take no new ones; the policy places the others")
+        elif target == LEARNT:
             run = simulate_learning(datacenter, workload, mix, seeded(seed).policy, watts)
         elif window.tasks > 1:
             run = simulate_windows(datacenter, workload, mix, aim, seeded(seed).policy, watts, window, arrival_s)
@@ -132,9 +165,12 @@ def replay_command(
     if kinds := unplaceable_classes(datacenter, workload, watts):
         note(never_fit(kinds))
     with words_beside(decisions, series):
+        if choice is not None:
+            print(choice.text)
         print_outcome(run, f"{mix.expression} {window.label}".rstrip())
-        if now is not None:
+        if now is not None and placed is not None:
             print_saving(now, measure_run(run), mix.expression)
+            print_emptied(emptied_nodes(placed.node, run.node, datacenter, watts))
 
 
 def decision_rows(run: Run) -> Iterable[Sequence[object]]:

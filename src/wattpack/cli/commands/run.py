@@ -14,6 +14,7 @@ from wattpack.cli.show_results import print_curves, print_paths, print_steady_st
 from wattpack.experiments.curves import Results
 from wattpack.experiments.lineup import BASELINE
 from wattpack.experiments.runner import Outcome, run_experiment, summarise
+from wattpack.experiments.scenario import choice_lines
 from wattpack.experiments.spec import load_experiment
 from wattpack.experiments.steady_table import SteadyRow, steady_rows
 from wattpack.jit import say_if_compiling
@@ -61,13 +62,16 @@ def run_command(
     rows = steady_rows(folder.read_steady(scenarios))
     print(outcome_text(outcome), file=sys.stderr)
     shown = against_baseline(folder.read(scenarios)) if len(scenarios) <= SHOWN_UP_TO else {}
-    page, figures = write_pictures(shown, rows, outcome, out, on)
+    choices = choice_lines(scenarios, loaded.inputs)
+    page, figures = write_pictures(shown, rows, outcome, out, on, choices)
     # All is written: a reader of standard output that goes away (`| head -1`) costs nothing.
     if page is not None:
         print_curves(shown)
         print_paths(report=page)
     print_paths(summary=summary, figure=figures)
     print_steady_states(rows, out)
+    for line in choices:
+        print(line)
     raise_if_failed(outcome)
 
 
@@ -78,7 +82,7 @@ def against_baseline(results: Results) -> Results:
 
 
 def write_pictures(
-    shown: Results, rows: Sequence[SteadyRow], outcome: Outcome, out: Path, on: str
+    shown: Results, rows: Sequence[SteadyRow], outcome: Outcome, out: Path, on: str, choices: Sequence[str]
 ) -> tuple[Path | None, list[Path]]:
     """`report.html`, where a baseline was run, and the figures of the steady states."""
     from wattpack.report.pictures import write_page, write_steady_figures
@@ -86,4 +90,4 @@ def write_pictures(
     figures = write_steady_figures(out, rows)
     if not shown:
         return None, figures
-    return write_page(out, shown, provenance_of("wattpack run", outcome, shown, on), rows), figures
+    return write_page(out, shown, provenance_of("wattpack run", outcome, shown, on, choices), rows), figures

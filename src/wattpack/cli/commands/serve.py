@@ -162,6 +162,8 @@ async def reach(settings: Config, access: object) -> None:
         f"cluster {access.server}: {len(cluster.nodes)} nodes, {len(cluster.reservations)} pods on them, "
         f"{cluster.power_w():.0f} W modelled"
     )
+    if cluster.in_step.auto is not None and cluster.in_step.auto.choice is not None:
+        print(f"  {cluster.in_step.auto.choice.text}")
     for why in list(view.unreadable_nodes.values())[:10]:
         print(f"  left out: {why}")
     for why in list(view.unreadable_pods.values())[:10]:

@@ -11,6 +11,7 @@ from wattpack.cli.outputs import EXPERIMENT, check_folder
 from wattpack.cli.plugins import load_plugins
 from wattpack.cli.progress import progress_bar
 from wattpack.datasets import alibaba2023
+from wattpack.datasets.edits import short_name, with_edits
 from wattpack.datasets.inflation import UP_TO
 from wattpack.errors import UserError
 from wattpack.experiments.lineup import BASELINE
@@ -18,7 +19,7 @@ from wattpack.experiments.options import parse_loads
 from wattpack.experiments.tune.measured import Measured
 from wattpack.experiments.tune.search import GRAR_LOSS, LOADS_OF_INTEREST, Tuned, Wanted, tune
 from wattpack.jit import say_if_compiling
-from wattpack.policies.expression import parse
+from wattpack.policies.expression import canonical
 from wattpack.report.provenance import outcome_text
 
 HEADER = (
@@ -30,6 +31,8 @@ HEADER = (
 def tune_command(
     *,
     datacenter: str = alibaba2023.NAME,
+    add: list[str] | None = None,
+    remove: list[str] | None = None,
     trace: str = "default",
     seeds: int = 10,
     loads: str | None = None,
@@ -53,6 +56,11 @@ def tune_command(
     ----------
     datacenter
         Built-in name or CSV file of nodes.
+    add
+        Nodes to add at the end, like 20xH100-8 or, with the vCPU and GiB of a node, 20xH100-8:128c:1024g; may be given
+        again.
+    remove
+        Nodes to leave out, first: a model like T4, or 10xT4-2; may be given again.
     trace
         Built-in name or CSV file of tasks.
     seeds
@@ -64,7 +72,7 @@ def tune_command(
     grar_loss
         GRAR that may be given away against FGD's, mean over the loads; 0.0005 counts as equal.
     policy
-        Try these expressions instead of all; may be given again. FGD is always among them.
+        Try these expressions instead of all, auto among them if named; may be given again. FGD is always among them.
     profile
         Power profile: paper (the default), linear, concave, measured.
     power
@@ -80,6 +88,7 @@ def tune_command(
     no_check
         Run plugins without checking their policies first (about a second each).
     """
+    datacenter = with_edits(datacenter, add, remove)
     plugins = load_plugins(plugin or [], not no_check)
     watts = profile_option(profile, power)
     if not 0 <= grar_loss <= 1:
@@ -93,7 +102,7 @@ def tune_command(
         grar_loss,
         watts,
     )
-    candidates = [parse(text).expression for text in policy] if policy else None
+    candidates = [canonical(text) for text in policy] if policy else None
     check_folder(out, (*EXPERIMENT, "pareto.csv"), (datacenter, trace, power, *(plugin or [])))
     note_power(profile, power)
     say_if_compiling()
@@ -137,7 +146,7 @@ def title_of(wanted: Wanted) -> str:
     """The datacenter, trace and loads, in a line."""
     where = [f"fill-up at {', '.join(f'{load:g}' for load in wanted.loads)}"] if wanted.loads else []
     where += [f"steady state at {', '.join(f'{load:g}' for load in wanted.steady)}"] if wanted.steady else []
-    return f"{Path(wanted.trace).stem} on {Path(wanted.datacenter).stem}, {' and '.join(where)}"
+    return f"{Path(wanted.trace).stem} on {short_name(wanted.datacenter)}, {' and '.join(where)}"
 
 
 def write_figure(tuned: Tuned, wanted: Wanted, out: Path) -> list[Path]:
@@ -169,7 +178,7 @@ def show(tuned: Tuned, wanted: Wanted, out: Path, figures: list[Path]) -> None:
         table.add_row(Text(one.policy + mark), saving, grar, str(len(one.seeds)))
     Console().print(table)
     print()
-    for line in advice_lines(tuned, wanted):
+    for line in (*advice_lines(tuned, wanted), *tuned.choices):
         print(line)
     print(f"runs     {outcome_text(tuned.outcome)}")
     print(f"pareto   {out / 'pareto.csv'}")

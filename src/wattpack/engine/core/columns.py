@@ -87,11 +87,12 @@ def new_columns(tasks: Any, nodes: Any, sharing: int) -> Columns:
     milli_steps, cpu_steps, memory_steps = (np.unique(tasks[name]) for name in ("gpu_milli", "cpu_milli", "memory_mib"))
     by_milli = at_least(milli_steps, np.where(partial, tasks.gpu_milli, 0)) | words(~partial[None, :])
     _, first = np.unique(nodes.type, return_index=True)
-    models, cpu_models = nodes.model[first][:, None], nodes.cpu_model[first][:, None]
+    models, cpu_models, pools = (nodes[name][first][:, None] for name in ("model", "cpu_model", "pool"))
+    allowed = (tasks.gpu_models >> models) & (tasks.cpu_models >> cpu_models) & (tasks.pools >> pools) & 1
     return Columns(
         of=of,
         all=np.array(columns, dtype=COLUMN).view(np.recarray),
-        by_type=words(((tasks.gpu_models >> models) & (tasks.cpu_models >> cpu_models) & 1) == 1),
+        by_type=words(allowed == 1),
         by_gpu_most=by_milli[np.searchsorted(milli_steps, np.arange(GPU_MILLI + 1), side="right")],
         by_gpu_free=words(partial | (tasks.num_gpu <= np.arange(MAX_GPUS + 1)[:, None])),
         by_cpu=at_least(cpu_steps, tasks.cpu_milli),

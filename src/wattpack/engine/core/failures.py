@@ -15,7 +15,7 @@ from wattpack.model.fit import NO_CPU, VERDICTS, fits
 def failure_reason(state: State, scores: Scores, k: int) -> int:
     """Why a task of class `k` fits nowhere: what most of the nodes with enough GPUs for it lack.
 
-    If no node has enough GPUs: the last condition that any node reached (GPU, CPU model, GPU model).
+    If no node has enough GPUs: the last condition that any node reached (GPU, pool, CPU model, GPU model).
     """
     count_refused(state, scores, k)
     refused = scores.cache.failures[k].refused

@@ -15,6 +15,7 @@ from wattpack.model.fragmentation import node_sums
 from wattpack.model.nodes import MAX_GPUS, Datacenter
 from wattpack.model.policy import AFTER_CHANGE, ARRIVAL, BEFORE_CHANGE, DEPARTURE, World
 from wattpack.model.power import GPU_MILLI, PowerProfile, cpu_power_mw, gpu_power_mw
+from wattpack.model.records import NodeRecord, RecordTable, TaskRecord
 from wattpack.model.tasks import TaskClass, task_records
 
 # Columns of `State.totals` and of a recorded series, all integers.
@@ -35,8 +36,8 @@ NOWHERE = -1  # in place of a node: the task fits none, or a fault was noted
 class State(NamedTuple):
     """Everything that changes during a run. Arrays only, so that kernels change it in place."""
 
-    nodes: Any  # NODE records, in node order
-    tasks: Any  # TASK records: the classes of the workload
+    nodes: RecordTable[NodeRecord]  # in node order
+    tasks: RecordTable[TaskRecord]  # the classes of the workload
     world: World
     totals: NDArray[np.int64]  # [COLUMNS + 1]
     fault: NDArray[np.float64]  # a score or price that is not finite, see faults.py
@@ -62,7 +63,8 @@ def new_state(
     sharing: int,
 ) -> State:
     """The empty datacenter. Of the classes, the first `sharing` may share a column."""
-    nodes, tasks = datacenter.records(profile), task_records(classes, datacenter, profile.default_cpu)
+    nodes = datacenter.records(profile)
+    tasks: Any = task_records(classes, datacenter, profile.default_cpu)
     columns, ring = new_columns(tasks, nodes, sharing), max(1024, 4 * len(nodes))
     state = State(
         nodes=nodes,

@@ -78,8 +78,8 @@ class Run:
       state after task `order[i]`
     - `wait_s`: seconds that each task was held, where tasks have times of arrival
 
-    `columns` explains each by name, `to_pandas()` gives them as a frame. `start` is the empty datacenter, `series` the
-    second group as the engine kept it: integers, engine/core/state.py names the columns.
+    `columns` explains each by name, `to_pandas()` gives them as a frame. `start` is the state of the empty
+    datacenter; `series` is the second group as the engine's integers (columns: engine/core/state.py).
     """
 
     datacenter: Datacenter
@@ -89,8 +89,8 @@ class Run:
     gpus: NDArray[np.int32]  # bit g: GPU g
     reason: NDArray[np.uint8]  # why a task failed, a verdict of model/fit.py; 0 if placed
     series: NDArray[np.int64]  # [tasks, COLUMNS], in the order in which the tasks were placed
-    # Of batch windows: the tasks in the order in which they were placed (None: as they came), and the seconds that each
-    # was held (None: without times).
+    # Batch windows only: the tasks in placement order (None: order of arrival), and the seconds each was held (None:
+    # no arrival times).
     order: NDArray[np.int64] | None = None
     wait_s: NDArray[np.float64] | None = None
 

@@ -4,9 +4,9 @@
     such that  every task is in one set or refused:     sum of x[s] * tasks of class k in s, + r[k] = tasks of class k
                no more nodes of a kind than there are:  sum of x[s] over the sets on kind g <= nodes of kind g
 
-x and r are whole numbers. The costs are exact; the sets of every way that was tried are among those looked at. HiGHS
-stops after NODE_LIMIT nodes of its tree, which is the same on every machine. The limit in seconds is for safety: a run
-in which it strikes depends on the machine.
+x and r are whole numbers. The costs are exact, and the sets of every way that was tried are included. HiGHS stops after
+NODE_LIMIT nodes of its tree, which gives the same answer on every machine. The limit in seconds is for safety: a run
+that reaches it depends on the machine.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from wattpack.model.power import GPU_MILLI
 
 MOST_SETS = 200  # with all of them (1,500) HiGHS took 1.5 s a window of 16, with 200 0.05 s and mostly the same answer
 NODE_LIMIT = 20  # nearly always 1 is enough
-GAP_W = 2.0  # an answer that is so near to the best one is good enough
-# Watts against a refusal: more than a better place elsewhere ever saves, few enough for the solver's tolerances.
+GAP_W = 2.0  # HiGHS may stop at an answer within this of the best one
+# Price of a refusal: more than any better place saves, and small enough for the solver's tolerances.
 REFUSED_TASK_W = 5e3
 REFUSED_GPU_W = 1e5
 TOLERANCE_W = 1e-3
 
 
 class Wish(NamedTuple):
-    """Where the tasks of a window should go: `order` are its tasks in the order of the other columns."""
+    """Where the tasks of a window should go; `order` lists the tasks, the other columns follow it."""
 
     order: NDArray[np.int64]
     node: NDArray[np.int32]  # NOWHERE: no wish
@@ -40,9 +40,9 @@ class Wish(NamedTuple):
 def solve_window(
     state: State, window: NDArray[np.int32], order: Any, node: Any, gpus: Any, worth_w: float, seconds: float
 ) -> Wish | None:
-    """The best that the MILP finds; None if it finds nothing in time. order, node, gpus: of Ways. Nothing is changed.
+    """The MILP's best placement; None if it finds none in time. order, node, gpus: columns of Ways. Changes nothing.
 
-    worth_w: watts that a GPU is worth which the target workload can use.
+    worth_w: watts that one GPU is worth if the target workload can use it.
     """
     kinds, counts = kinds_of(state.nodes), np.bincount(window)
     asked, tasks = np.flatnonzero(counts), state.tasks
@@ -71,13 +71,13 @@ def solve(
     reached_w: float,
     seconds: float,
 ) -> NDArray[np.int64] | None:
-    """How often each set is taken; None without an answer. reached: the sets of the best of the ways, and their cost.
+    """How often each set is taken; None without an answer. reached: the sets of the best tried way, and their cost.
 
-    First the LP without whole numbers: a set whose reduced cost is more than what lies between the LP and `reached_w`
-    is part of no better answer. Of the others only the MOST_SETS of least reduced cost stay, and the sets of the best
-    way, so that there is an answer.
+    The LP relaxation is solved first. A set whose reduced cost exceeds the gap between the LP and `reached_w` is in no
+    better answer. Of the other sets, the MOST_SETS with the least reduced cost are kept, and those of the best way, so
+    that an answer exists.
     """
-    from scipy.optimize import Bounds, LinearConstraint, linprog, milp  # 0.3 s: only where it is asked for
+    from scipy.optimize import Bounds, LinearConstraint, linprog, milp  # 0.3 s to import
     from scipy.sparse import csc_array
 
     sets, classes = len(found.kind), len(demand)
@@ -116,7 +116,7 @@ def solve(
 
 
 def wish_of(found: Found, times: NDArray[np.int64], kinds: Kinds, waiting: list[list[int]], tasks: int) -> Wish:
-    """The sets that are taken as places: nodes in node order, tasks of a class (`waiting`) in order of arrival."""
+    """The chosen sets as placements: nodes in node order, tasks of a class (`waiting`) in order of arrival."""
     free = [iter(nodes.tolist()) for nodes in kinds.nodes]
     rows: list[tuple[int, int, int]] = []
     for s in np.flatnonzero(times).tolist():

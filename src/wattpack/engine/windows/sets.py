@@ -1,8 +1,8 @@
-"""Sets of a window's tasks that one node could take together, and what each would add there: the columns of its MILP.
+"""Sets of a window's tasks that fit on one node together, with the watts that each set adds: the columns of the MILP.
 
-Power and fragmentation are sums over nodes, so what a set adds to a node does not depend on what goes elsewhere. It is
-worked out on a copy of the node, which makes room, the steps of power and fragmentation exact. Nodes that are equal in
-what they are and in what is left of them, GPU by GPU, are of one kind: a set is looked at once for all of them.
+Power and fragmentation are sums over nodes, so the cost of a set on a node does not depend on the other nodes. The cost
+is computed on a copy of the node, so it is exact. Nodes of the same type with the same free CPU, memory and GPUs form
+one kind, and each set is evaluated once for a kind.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from wattpack.engine.core.state import NOWHERE, State, occupy, settle
 from wattpack.jit import kernel
 from wattpack.model.nodes import NODE
 
-ANY = -1  # GPUs: those that cost least
+ANY = -1  # GPUs: choose the cheapest ones
 # First guesses, not tuned: making the sets takes a third of a window's time, HiGHS the rest.
-KINDS_A_TASK = 6  # kinds of nodes that a task is looked at alone on: those where it adds least
-GROWN = 60  # sets of a size that are tried with one task more
-LARGEST = 6  # tasks of a set that is grown; those of the ways tried may be larger
+KINDS_A_TASK = 6  # a single task is tried on this number of kinds, the cheapest ones
+GROWN = 60  # of each size, this number of sets is extended by one task
+LARGEST = 6  # tasks in an extended set; sets taken from a tried way may be larger
 
 
 @kernel
@@ -41,7 +41,7 @@ def together_costs(
     """Watts that each set adds on its node, float64[sets]; infinite where one of its tasks has no room.
 
     Set s: one task of each of classes[starts[s]:starts[s + 1]], one after another. copy: NODE[1], scratch. gpus, int32
-    by task: where they go, ANY for those that cost least, which are written there.
+    by task: the GPUs to use; ANY means the cheapest ones, and the kernel writes which it took.
     """
     for s in range(len(nodes)):
         copy[0] = state.nodes[nodes[s]]
@@ -62,7 +62,7 @@ def together_costs(
 
 
 class Kinds(NamedTuple):
-    """Nodes that are alike: `of` is the kind of each node, `nodes` those of each kind, kinds by their first node."""
+    """Groups of equal nodes: `of` is the kind of each node, `nodes` the members of each kind, ordered by first node."""
 
     of: NDArray[np.int64]
     nodes: list[NDArray[np.int64]]
@@ -73,9 +73,9 @@ class Kinds(NamedTuple):
 
 
 def kinds_of(nodes: Any) -> Kinds:
-    said = np.column_stack([nodes.type, nodes.cpu_left, nodes.memory_left, nodes.gpu_left]).astype(np.int64)
+    state = np.column_stack([nodes.type, nodes.cpu_left, nodes.memory_left, nodes.gpu_left]).astype(np.int64)
     _, first, of = np.unique(
-        said.view(f"V{said.itemsize * said.shape[1]}").ravel(), return_index=True, return_inverse=True
+        state.view(f"V{state.itemsize * state.shape[1]}").ravel(), return_index=True, return_inverse=True
     )
     place = np.argsort(np.argsort(first, kind="stable"), kind="stable")  # of the kinds by their first node
     of = place[of]
@@ -93,7 +93,7 @@ class Found(NamedTuple):
 
 
 class Way(NamedTuple):
-    """A way that was tried as sets: (kind, tasks); and the tasks that it refused, by their places in the list."""
+    """One way that was tried, as sets (kind, tasks), and the tasks that it refused, as places in the list."""
 
     sets: list[tuple[int, tuple[int, ...]]]
     refused: tuple[int, ...]
@@ -113,7 +113,7 @@ class Sets:
         self.copy = np.zeros(1, dtype=NODE).view(np.recarray)
 
     def add(self, kind: Sequence[int], tasks: Sequence[tuple[int, ...]], gpus: Sequence[tuple[int, ...]]) -> None:
-        """Take in these sets as far as they have room."""
+        """Add those of these sets that fit."""
         starts = np.cumsum([0, *map(len, tasks)])
         classes = self.classes[[i for some in tasks for i in some]]
         picked = np.array([bits for some in gpus for bits in some], dtype=np.int32)
@@ -136,7 +136,7 @@ class Sets:
                 self.found.gpus[there], self.found.cost_w[there] = bits, watts
 
     def add_of_ways(self, place: dict[int, int], window: Any, order: Any, node: Any, gpus: Any) -> list[Way]:
-        """What the ways that were tried (Ways of windows.py) have put on each node. `place`: of a class in the list."""
+        """Add the sets that the tried ways put on each node. `place`: index of a class in the list."""
         wanted: dict[tuple[int, tuple[int, ...]], tuple[int, ...]] = {}
         ways, tasks = [], [place[k] for k in window.tolist()]
         for in_order, nodes, picked in zip(order.tolist(), node.tolist(), gpus.tolist(), strict=True):
@@ -179,7 +179,7 @@ class Sets:
             )
 
     def _worse(self, s: int) -> float:
-        """What a set costs more than its tasks would, each alone in its best place."""
+        """Watts that a set costs beyond its tasks placed one by one on their cheapest kinds."""
         price_w = self.price_w
         return self.found.cost_w[s] - sum([price_w[i] for i in self.found.tasks[s]])
 

@@ -11,9 +11,9 @@ import numpy as np
 
 from wattpack.experiments.bound.service import Planes
 from wattpack.experiments.checked_json import read_checked
-from wattpack.experiments.digests import datacenter_digest, profile_text, trace_digest
+from wattpack.experiments.digests import datacenter_digest, trace_digest
 from wattpack.model.nodes import Datacenter
-from wattpack.model.power import PowerProfile
+from wattpack.model.power import PowerProfile, profile_text
 from wattpack.model.tasks import Workload
 from wattpack.optimise.bound.lp import Bound
 

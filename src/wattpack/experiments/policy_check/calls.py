@@ -18,7 +18,12 @@ from wattpack.experiments.policy_check.source import MODEL_IS_A_NUMBER
 from wattpack.jit import interpreted
 from wattpack.model.policy import AFTER_CHANGE, ARRIVAL, BEFORE_CHANGE, DEPARTURE, Policy
 
-NOT_AN_AMOUNT = {"memory_mib", "gpu_models", "cpu_models"}  # what `amounts_only` says that `score` does not read
+NOT_AN_AMOUNT = {
+    "memory_mib",
+    "gpu_models",
+    "cpu_models",
+    "pools",
+}  # what `amounts_only` says that `score` does not read
 
 
 class Subject:
@@ -83,7 +88,7 @@ class Watched:
     def __getattr__(self, name: str) -> Any:
         self._read.add(name)
         value = getattr(self._record, name)
-        if name in ("model", "cpu_model"):
+        if name in ("model", "cpu_model", "pool"):
             return ModelNumber(value)
         return value.astype(np.int64) if name in ("gpu_left", "kinds") else value  # as the compiler widens them
 

@@ -220,6 +220,7 @@ def _check_amounts_only(
         ("gpu_models", 1 << int(node.model)),
         ("gpu_models", -1),
         ("cpu_models", 1 << int(node.cpu_model)),
+        ("pools", 1 << int(node.pool)),
     ):
         task = subject.tasks[k : k + 1].copy()
         task[field] = value

@@ -44,11 +44,12 @@ def new_history() -> History:
     target = Target.of(workload)
     engine = Engine(datacenter, workload.classes, Mix("random", (Component(REGISTRY["random"], 1000),), 0), target)
     luck = draw_luck(workload, seeded(1).policy)
-    start, moments = engine.state.nodes.copy(), list[Moment]()
+    nodes: Any = engine.state.nodes
+    start, moments = nodes.copy(), list[Moment]()
     for i, k in enumerate(workload.sequence.tolist()):
         run = run_arrivals(engine, Workload(workload.classes, workload.sequence[i : i + 1]), luck[i : i + 1])
         n = int(run.node[0])
-        moments.append(Moment(k, n, engine.state.nodes[n : n + 1].copy() if n >= 0 else None))
+        moments.append(Moment(k, n, nodes[n : n + 1].copy() if n >= 0 else None))
     history = History(datacenter, workload, target, start, engine.state.tasks.copy(), engine.state.world, moments)
     return history._replace(moments=moments + _leaving(history))
 

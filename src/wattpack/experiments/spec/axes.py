@@ -12,7 +12,7 @@ from wattpack.datasets.inflation import UP_TO, check_drawn
 from wattpack.engine.windows.batch import Batch
 from wattpack.errors import UserError
 from wattpack.experiments.options import Moving, Offered
-from wattpack.experiments.scenario import Inputs, Scenario, new_scenario
+from wattpack.experiments.scenario import STEADY, Inputs, Scenario, new_scenario
 from wattpack.experiments.spec.sections import batch_keys, moving_keys, steady_keys
 from wattpack.experiments.steady import check_offered
 from wattpack.model.power import PAPER
@@ -62,7 +62,7 @@ class Block:
             return
         axes = product(self.datacenters, self.profiles, self.traces, self._windows(), self.policies)
         for datacenter, profile, trace, window, policy in axes:
-            plain = new_scenario(inputs, datacenter, trace, policy, seed, profile)
+            plain = new_scenario(inputs, datacenter, trace, policy, seed, profile, kind=STEADY)
             held = [batch for batch in self.batches if _without_hold(batch) == window]
             for steady, batch, moving in product(self.steady, held, self.movings):
                 yield replace(plain, batch=batch, steady=steady, moving=moving)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from wattpack.datasets import alibaba2023
+from wattpack.datasets.edits import split_edits
 from wattpack.datasets.power_files import load_power
 from wattpack.datasets.sources import DATACENTERS, load_datacenter, load_trace
 from wattpack.errors import UserError
@@ -73,7 +74,8 @@ class NamedInputs:
         if name in loaded or name in self.broken:
             return
         try:
-            loaded[name] = load(name if name in built_in or name == "" else str(self.folder / name))
+            is_whole = split_edits(name)[0] in built_in or name == ""
+            loaded[name] = load(name if is_whole else str(self.folder / name))
         except UserError as fault:
             self.broken.add(name)
             self.problem(place, fault)

@@ -31,7 +31,7 @@ from wattpack.experiments.spec.document import read_document
 from wattpack.experiments.spec.named_inputs import NamedInputs
 from wattpack.experiments.spec.sections import NUMBERS, TABLES, read_batches, read_movings, read_steady
 from wattpack.model.power import PAPER
-from wattpack.policies.expression import parse
+from wattpack.policies.expression import canonical
 
 MAX_VALUES = MAX_SEEDS  # of one axis: a list of seeds is held to what a count may be
 AXES = ("datacenter", "trace", "policy", "seeds", "profile", "power", *NUMBERS)
@@ -197,7 +197,7 @@ class _Reader:
         seen: dict[str, str] = {}
         for where, text in self.values(value, place, str, "a policy expression"):
             try:
-                expression = parse(text).expression
+                expression = canonical(text)
             except UserError as fault:
                 self.problem(where, fault)
                 continue

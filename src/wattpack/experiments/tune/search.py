@@ -25,7 +25,7 @@ from wattpack.experiments.needs import need_gpus, need_loads, need_tasks
 from wattpack.experiments.options import ARRIVALS, Offered
 from wattpack.experiments.plugins import Plugin
 from wattpack.experiments.runner import Outcome, Report, run_experiment, summarise_steady
-from wattpack.experiments.scenario import Inputs, Scenario
+from wattpack.experiments.scenario import Inputs, Scenario, choice_lines
 from wattpack.experiments.spec.axes import FIRST_SEED, MAX_SEEDS, Block, Experiment
 from wattpack.experiments.spec.chosen import check_models, chosen_profile
 from wattpack.experiments.tune.candidates import all_candidates
@@ -63,6 +63,7 @@ class Tuned:
     checked: dict[str, Measured]  # the front and the two best, on fresh seeds
     advice: Advice
     outcome: Outcome
+    choices: tuple[str, ...] = ()  # what `auto` chose and why, if it was a candidate
 
 
 def tune(
@@ -97,7 +98,7 @@ def tune(
     checked = {one.policy: one for one in fresh}
     advice = advise(order[0], order[1] if len(order) > 1 else None, checked)
     everything = tuple(sorted(found.values(), key=lambda one: (-len(one.seeds), -one.saving)))
-    return Tuned(everything, dropped, tuple(on_front), checked, advice, runs.outcome)
+    return Tuned(everything, dropped, tuple(on_front), checked, advice, runs.outcome, runs.choices())
 
 
 def rungs(seeds: int) -> list[int]:
@@ -128,6 +129,7 @@ class _Runs:
     ) -> None:
         self.wanted, self.out, self.progress, self.on, self.workers = wanted, out, progress, on, workers
         self.plugins, self.outcome, self.blocks = plugins, Outcome(), list[Block]()
+        self.scenarios: tuple[Scenario, ...] = ()
         self.watts = chosen_profile(wanted.profile)
         datacenter, trace = load_datacenter(wanted.datacenter, power=self.watts), load_trace(wanted.trace)
         check_models(datacenter, self.watts)
@@ -154,7 +156,7 @@ class _Runs:
         savings = {policy: list[NDArray[np.float64]]() for policy in policies}
         grars = {policy: list[NDArray[np.float64]]() for policy in policies}
         folder, scenarios = self._run(title)
-        own = [s for s in scenarios if s.policy in block.policies and s.seed in block.seeds]
+        own = [s for s in scenarios if s.named in block.policies and s.seed in block.seeds]
         if wanted.loads:
             self._read_fill_ups(folder, own, block, savings, grars)
         if wanted.steady:
@@ -171,6 +173,7 @@ class _Runs:
             folder, scenarios, outcome = run_experiment(
                 experiment, self.out, report, self.on, self.workers, self.plugins
             )
+        self.scenarios = scenarios
         if outcome.failed:
             scenario, fault = outcome.failed[0]
             raise RunError(f"{len(outcome.failed)} runs failed, the first: {scenario}: {fault}")
@@ -178,6 +181,9 @@ class _Runs:
         self.outcome.skipped = len(scenarios) - self.outcome.done
         self.outcome.seconds += outcome.seconds
         return folder, scenarios
+
+    def choices(self) -> tuple[str, ...]:
+        return tuple(choice_lines(self.scenarios, self.inputs))
 
     def _read_fill_ups(
         self, folder: ResultsFolder, scenarios: Sequence[Scenario], block: Block, savings: Columns, grars: Columns

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 
 from wattpack.errors import UserError
@@ -13,6 +14,7 @@ from wattpack.kube.dialects.kai import KAI
 from wattpack.kube.dialects.koordinator import KOORDINATOR
 from wattpack.kube.dialects.mig import MIG
 from wattpack.kube.dialects.nvidia import NVIDIA
+from wattpack.kube.dialects.together import together
 from wattpack.kube.dialects.volcano import VOLCANO
 
 DIALECTS: dict[str, Dialect] = {
@@ -20,11 +22,24 @@ DIALECTS: dict[str, Dialect] = {
 }
 
 
-def find_dialect(name: str) -> Dialect:
-    found = DIALECTS.get(name)
-    if found is None:
-        raise UserError(f"unknown dialect {name!r}, expected one of {', '.join(DIALECTS)}")
-    return found
+ALL = "all"
+_USED: dict[str, Dialect] = dict(DIALECTS)
+
+
+def find_dialect(names: str | Sequence[str]) -> Dialect:
+    """The dialect of this name; several names, or `all`, give dialects that are read together."""
+    listed = list(DIALECTS) if names == ALL else [names] if isinstance(names, str) else list(names)
+    for name in listed:
+        if name not in DIALECTS:
+            raise UserError(
+                f"unknown dialect {name!r}, expected one of {', '.join(DIALECTS)}, a list of them, or {ALL}"
+            )
+    if not listed:
+        raise UserError(f"no dialect, expected one of {', '.join(DIALECTS)}, a list of them, or {ALL}")
+    key = "+".join(dict.fromkeys(listed))
+    if key not in _USED:
+        _USED[key] = together([DIALECTS[name] for name in dict.fromkeys(listed)], key)
+    return _USED[key]
 
 
 def foreign_name(dialect: Dialect, name: str) -> str:
@@ -35,8 +50,14 @@ def foreign_name(dialect: Dialect, name: str) -> str:
     return _foreign(dialect.name, name)
 
 
+@lru_cache(maxsize=4096)
+def dialects_of(name: str) -> frozenset[str]:
+    """The dialects to whose own words a resource or pod annotation belongs."""
+    return frozenset(dialect.name for dialect in DIALECTS.values() if dialect.owns(name))
+
+
 @lru_cache(maxsize=4096)  # pods carry the same few dozen names; without the cache a pod took 15 us more
 def _foreign(dialect: str, name: str) -> str:
-    if DIALECTS[dialect].owns(name):
+    if _USED[dialect].owns(name):
         return ""
     return next((other.name for other in DIALECTS.values() if other.owns(name)), "")

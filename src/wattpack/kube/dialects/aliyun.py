@@ -26,7 +26,9 @@ def request(asked: Asked) -> GpuRequest:
     if gib == 0:
         return beside_whole(asked, NO_GPU, "")
     words = f"{gib} GiB of GPU memory"
-    return beside_whole(asked, share_of_one(milli_of_memory(gib * 1024, asked.gpu_memory_mib, MEMORY), 1, words), words)
+    gpu_mib = asked.gpu_memory_mib(gib * 1024)
+    own = share_of_one(milli_of_memory(gib * 1024, gpu_mib, MEMORY), 1, words)
+    return beside_whole(asked, own._replace(gpu_memory_mib=gpu_mib), words)
 
 
 def memory_mib(node: Node) -> int:

@@ -19,6 +19,8 @@ class GpuRequest(NamedTuple):
     num_gpu: int
     gpu_milli: int
     models: tuple[str, ...] = ()
+    gpu_memory_mib: int = 0  # the GPU that an amount of memory is a share of: no smaller one will do; 0: none asked for
+    dialect: str = ""  # that found the request; "": whole GPUs in no dialect's own words
 
 
 NO_GPU = GpuRequest(0, 0)
@@ -32,8 +34,13 @@ class Asked:
     annotations: Mapping[str, str]
     total_nano: Mapping[str, int]  # by resource: the pod as a whole, in billionths
     containers_nano: Sequence[Mapping[str, int]]  # the same of each container (init containers too)
-    gpu_memory_mib: int  # of one GPU; 0: unknown
+    gpu_memories_mib: Sequence[int]  # of the GPUs in question, ascending; none: unknown
     known_models: Sequence[str]  # names that a model in the cluster can have
+
+    def gpu_memory_mib(self, least_mib: int) -> int:
+        """Of the smallest GPU that holds `least_mib`, or of the largest; 0: unknown."""
+        large = (memory for memory in self.gpu_memories_mib if memory >= least_mib)
+        return next(large, self.gpu_memories_mib[-1] if self.gpu_memories_mib else 0)
 
     def count(self, resource: str) -> int:
         return whole(self.total_nano.get(resource, 0), resource)
@@ -60,11 +67,14 @@ class Dialect:
     resources: frozenset[str] = frozenset()  # names of resources by which a pod asks in this dialect only
     annotations: frozenset[str] = frozenset()  # likewise annotations
     owns_prefix: str = ""  # likewise resource names that cannot be listed
+    namespaces: tuple[str, ...] = ()  # likewise namespaces, where plain words mean something else
+    node_annotations: frozenset[str] = frozenset()  # by which a node shows that it offers GPUs in this dialect
     node_gpus: Callable[[Node], int] = whole_gpus_of
     memory_mib: Callable[[Node], int] = label_memory_mib  # of the smallest GPU of a node, 0: not known
     model_labels: tuple[str, ...] = ()  # labels with the GPU model, after the configured one
     read_index: Callable[[Mapping[str, str]], str] = read_own_index  # text like "0-3-4", "" if there is none
     write_index: Callable[[Sequence[int], TaskClass], dict[str, str]] = write_own_index
+    parts: tuple[Dialect, ...] = ()  # the dialects that this one stands for, where it stands for several
 
     def owns(self, name: str) -> bool:
         """Whether a resource or annotation of this name belongs to this dialect only."""
@@ -73,6 +83,15 @@ class Dialect:
             or name in self.annotations
             or (self.owns_prefix != "" and name.startswith(self.owns_prefix))
         )
+
+    def on_node(self, node: Node) -> bool:
+        """Whether the node offers anything in this dialect's own words."""
+        offered = (name for name, amount in node.status.allocatable.items() if str(amount).strip("0"))
+        return any(map(self.owns, offered)) or not self.node_annotations.isdisjoint(node.metadata.annotations)
+
+    def words_of(self, node: Node) -> frozenset[str]:
+        """Names of the dialects, of several, in whose own words the node offers GPUs; none: in plain ones."""
+        return frozenset(part.name for part in self.parts if part.on_node(node))
 
 
 def _annotated(annotation: str, text: str) -> int:

@@ -30,6 +30,7 @@ HAMI = Dialect(
     name="hami",
     resources=frozenset(NAMES) - {WHOLE},
     annotations=MODEL_ANNOTATIONS,
+    node_annotations=frozenset({REGISTER}),
     request=request,
     node_gpus=node_gpus,
     memory_mib=partial(registered_memory_mib, annotation=REGISTER),

@@ -26,17 +26,20 @@ def request(asked: Asked) -> GpuRequest:
         return beside_whole(asked, NO_GPU, "")
     if fraction is not None and memory is not None:
         raise Unreadable(f"annotations {FRACTION} and {MEMORY} at once, expected one of them")
+    gpu_mib = 0
     if fraction is not None:
         milli, words = fraction, f"a GPU fraction of {asked.annotations[FRACTION]}"
     else:
         assert memory is not None
-        milli, words = milli_of_memory(memory, asked.gpu_memory_mib, MEMORY), f"{memory} MiB of GPU memory"
+        gpu_mib = asked.gpu_memory_mib(memory)
+        milli, words = milli_of_memory(memory, gpu_mib, MEMORY), f"{memory} MiB of GPU memory"
     count = 1 if devices is None else devices
-    return beside_whole(asked, share_of_one(milli, count, words), words)
+    return beside_whole(asked, share_of_one(milli, count, words)._replace(gpu_memory_mib=gpu_mib), words)
 
 
 KAI = Dialect(
     name="kai",
     annotations=frozenset({FRACTION, MEMORY, DEVICES}),
+    namespaces=RESERVATIONS,
     request=request,
 )

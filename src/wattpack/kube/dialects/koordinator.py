@@ -34,16 +34,17 @@ def request(asked: Asked) -> GpuRequest:
     if not any(percents) and not memory_mib:
         return beside_whole(asked, NO_GPU, "")
     number = asked.count(SHARED)
-    milli = 10 * max(percents)
+    milli, gpu_mib = 10 * max(percents), 0
     if memory_mib:
         each_mib = -(-memory_mib // max(number, 1))
-        milli = max(milli, milli_of_memory(each_mib, asked.gpu_memory_mib, MEMORY) * max(number, 1))
+        gpu_mib = asked.gpu_memory_mib(each_mib)
+        milli = max(milli, milli_of_memory(each_mib, gpu_mib, MEMORY) * max(number, 1))
     if number == 0:
         number = max(1, milli // GPU_MILLI)
     if milli % number or (milli > GPU_MILLI and milli != number * GPU_MILLI):
         raise Unreadable(f"{milli // 10} percent of {number} GPUs, expected a share of one GPU or whole GPUs")
     words = f"{milli // 10} percent of a GPU"
-    return beside_whole(asked, share_of_one(milli // number, number, words), words)
+    return beside_whole(asked, share_of_one(milli // number, number, words)._replace(gpu_memory_mib=gpu_mib), words)
 
 
 def node_gpus(node: Node) -> int:

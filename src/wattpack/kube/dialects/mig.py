@@ -12,7 +12,8 @@ import re
 from wattpack.kube.dialects.dialect import NO_GPU, Asked, Dialect, GpuRequest
 from wattpack.kube.dialects.node_devices import WHOLE, node_count, whole_gpus_of
 from wattpack.kube.dialects.shares import beside_whole, share_of_one
-from wattpack.kube.objects import Node, Unreadable
+from wattpack.kube.objects import Node, Pod, Unreadable
+from wattpack.kube.pod_requests import pod_requests
 from wattpack.kube.quantity import whole
 from wattpack.model.power import GPU_MILLI
 
@@ -51,6 +52,12 @@ def node_gpus(node: Node) -> int:
     label = node.metadata.labels.get("nvidia.com/gpu.count", "")
     counted = int(label) if label.isascii() and label.isdigit() and len(label) < 5 else 0
     return max(counted, (node_count(node, WHOLE) or 0) + -(-cut // SLICES))
+
+
+def mig_devices(pod: Pod) -> dict[str, int]:
+    """MIG devices that the pod asks for, by resource."""
+    total, _ = pod_requests(pod)
+    return {name: whole(amount, name) for name, amount in total.items() if name.startswith(PREFIX) and amount}
 
 
 MIG = Dialect(

@@ -43,12 +43,14 @@ class Names(NamedTuple):
         number = said.get(self.number, 1)  # HAMi's webhook adds the 1
         if self.memory in said and self.percentage in said:
             raise Unreadable(f"asks for {self.memory} and {self.percentage} at once, expected one of them")
+        gpu_mib = 0
         if self.memory in said:
-            milli = milli_of_memory(said[self.memory], asked.gpu_memory_mib, self.memory)
+            gpu_mib = asked.gpu_memory_mib(said[self.memory])
+            milli = milli_of_memory(said[self.memory], gpu_mib, self.memory)
         else:
             milli = said.get(self.percentage, 100) * 10
         milli = max(milli, said.get(self.cores, 0) * 10)
-        return share_of_one(milli, number, f"{number} {self.number} of {milli} milli")
+        return share_of_one(milli, number, f"{number} {self.number} of {milli} milli")._replace(gpu_memory_mib=gpu_mib)
 
 
 USE = "nvidia.com/use-gputype"  # the name of the model must contain one of these texts

@@ -47,6 +47,7 @@ VOLCANO = Dialect(
     name="volcano",
     resources=frozenset(NAMES),
     annotations=MODEL_ANNOTATIONS,
+    node_annotations=frozenset({REGISTER}),
     request=request,
     node_gpus=node_gpus,
     memory_mib=partial(registered_memory_mib, annotation=REGISTER),

@@ -112,6 +112,7 @@ class ConfigurationLp:
         self.sizes_milli = np.unique(tasks.gpu_milli[sharing])
         self._pricing = Pricing(self.sizes_milli)
         self._patterns = first_patterns(self.sizes_milli)
+        self._too_much = np.inf  # GPUs: the least request so far that could not be served whole
         # The columns: x = tasks of a class on a type; e = watts of a type's sockets above idle; y = GPUs of a type that
         # are filled by a pattern. The rows are all of the form A x <= b; those of x and e do not change.
         self._pairs = allowed_pairs(tasks, self.nodes)
@@ -129,6 +130,12 @@ class ConfigurationLp:
         """
         asked = counts.astype(np.float64)
         requested, cpu_only = float(self._request @ asked), float(self.cpu_only_vcpu @ asked)
+        if requested < self._too_much:  # the most is then likely everything: one solve fewer (1.7 of 6.8 s of a curve)
+            try:
+                everything = Plane(0.0, self._request.copy())
+                return replace(self.least_power(asked, requested, cpu_only), most_gpus=everything)
+            except InfeasibleError:
+                self._too_much = requested
         gpu = self._most(asked, self._request)
         most_gpu, plane = min(gpu.limit, requested), self._most_plane(gpu)
         try:  # in the paper's traces all tasks without GPU always fit beside the most GPU

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wattpack.errors import RunError
+from wattpack.model.pools import ANY_POOL
 from wattpack.model.power import GPU_MILLI, nodes_power_mw
 from wattpack.optimise.defrag.chains import Chain, Layout
 from wattpack.optimise.defrag.cost import Board, fill_costs, move_task, try_chains
@@ -76,11 +77,17 @@ class Table:
         return made
 
     def undo(self, made: Sequence[Move]) -> None:
-        """Undo the latest moves, last one first: then each old place is free again."""
+        """Undo the latest moves, last one first: then each old place is free again.
+
+        An old place may be on a node that takes no new task: it takes this one back.
+        """
+        pools = self.board.tasks.pools.copy()
+        self.board.tasks.pools[:] = ANY_POOL
         for move in reversed(made):
             if not move_task(self.board, move.task, move.from_node, move.from_gpus):
                 raise RunError(f"a move cannot be taken back (task {move.task}): please report it")
             self.layout.moved(move.task, move.to_node, move.from_node)
+        self.board.tasks.pools[:] = pools
         self._price({n for move in made for n in (move.from_node, move.to_node)})
 
     def try_chains(self, chains: Sequence[Chain]) -> Places:

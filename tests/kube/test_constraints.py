@@ -5,8 +5,8 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from wattpack.kube.eligible import eligible
-from wattpack.kube.objects import Node, Pod
+from wattpack.kube.constraints import allows, constraints_on, eligible
+from wattpack.kube.objects import Condition, Node, Pod
 
 
 def node(**spec: object) -> Node:
@@ -21,6 +21,45 @@ def pod(**spec: object) -> Pod:
 def affinity(key: str, operator: str, *values: str) -> dict[str, object]:
     term = {"matchExpressions": [{"key": key, "operator": operator, "values": list(values)}]}
     return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}}
+
+
+def named(operator: str, *values: str) -> dict[str, object]:
+    term = {"matchFields": [{"key": "metadata.name", "operator": operator, "values": list(values)}]}
+    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}}
+
+
+def test_affinity_may_name_nodes() -> None:
+    assert eligible(pod(affinity=named("In", "n")), node())
+    assert not eligible(pod(affinity=named("In", "m")), node())
+    assert not eligible(pod(affinity=named("NotIn", "n")), node())
+
+
+def test_a_term_without_requirements_holds_nowhere() -> None:
+    required = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [{}]}}}
+    assert not eligible(pod(affinity=required), node())
+
+
+def test_a_node_that_is_not_ready_takes_pods_that_tolerate_it() -> None:
+    silent = node()
+    silent.status.conditions = [Condition("Ready", "Unknown")]
+    assert not eligible(pod(), silent)
+    assert eligible(pod(tolerations=[{"key": "node.kubernetes.io/not-ready", "operator": "Exists"}]), silent)
+
+
+@pytest.mark.parametrize("limit", ["7.5", "1_0", " 3", "", "8 "])
+def test_only_whole_numbers_in_plain_digits_can_be_compared(limit: str) -> None:
+    assert eligible(pod(affinity=affinity("gpus", "Gt", "7")), node())
+    assert not eligible(pod(affinity=affinity("gpus", "Gt", limit)), node())
+
+
+def test_a_running_pod_keeps_to_the_architecture_of_its_node_unless_it_names_one_itself() -> None:
+    arm, amd = node(), node()
+    arm.metadata.labels, amd.metadata.labels = {"kubernetes.io/arch": "arm64"}, {"kubernetes.io/arch": "amd64"}
+    assert not allows(constraints_on(pod(), amd), arm)
+    assert allows(constraints_on(pod(), amd), amd)
+    either = affinity("kubernetes.io/arch", "In", "amd64", "arm64")
+    assert allows(constraints_on(pod(affinity=either), amd), arm)
+    assert allows(constraints_on(pod(), node()), arm)  # a node without the label says nothing
 
 
 TAINT = {"key": "gpu", "value": "yes", "effect": "NoSchedule"}

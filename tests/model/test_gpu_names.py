@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from wattpack.kube.products import ALIASES, model_of, stripped
 from wattpack.model.catalog import GPUS
-from wattpack.model.power import PAPER, PROFILES
+from wattpack.model.gpu_names import ALIASES, AMBIGUOUS, catalog_name, model_of, possible_models, words
+from wattpack.model.power import PAPER
 
 
 @pytest.mark.parametrize(
@@ -36,8 +36,14 @@ def test_a_label_names_a_model_or_none(label: str, model: str) -> None:
     assert model_of(label, PAPER.known_gpus) == model
 
 
-def test_every_alias_means_a_model_that_every_profile_has() -> None:
-    for alias, model in ALIASES.items():
-        assert alias == stripped(alias).lower()
-        assert model in GPUS
-        assert all(model in profile.known_gpus for profile in PROFILES.values())
+def test_every_alias_means_a_model_of_the_catalog_and_no_two_mean_the_same_words() -> None:
+    assert set(ALIASES) <= set(GPUS)
+    named = [words(name) for name in GPUS] + [words(alias) for aliases in ALIASES.values() for alias in aliases]
+    assert len(named) == len(set(named))
+
+
+def test_an_ambiguous_name_is_no_alias_and_its_models_are_in_the_catalog() -> None:
+    for name, models in AMBIGUOUS.items():
+        assert catalog_name(name) == ""
+        assert possible_models(name) == models
+        assert set(models) <= set(GPUS)

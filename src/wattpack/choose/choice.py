@@ -1,0 +1,130 @@
+"""`auto` becomes an expression here, and nowhere else. A choice is made once and kept in the user's cache folder."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import OrderedDict
+from dataclasses import asdict, dataclass, replace
+from functools import cache
+from pathlib import Path
+from threading import Lock
+
+from wattpack.choose.kept import read_kept, write_kept
+from wattpack.choose.search import BASELINE, GRAR_LOSS, PORTFOLIO, Found, Member, search
+from wattpack.choose.small_fleet import columns_of, counted, in_order
+from wattpack.jit import source_digest
+from wattpack.model.nodes import Datacenter
+from wattpack.model.policy import Mix
+from wattpack.model.power import PowerProfile, profile_text
+from wattpack.model.tasks import Workload
+from wattpack.policies.expression import AUTO, STEADY, WORDS, canonical, is_auto, parse
+
+CODE = ("model", "policies", "engine", "datasets", "choose")  # what decides a choice
+REMEMBERED = 64
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What `auto` stands for, and why."""
+
+    expression: str
+    because: str
+    regime: str
+    members: tuple[Member, ...] = ()  # what was tried, FGD first
+    word: str = AUTO  # as the user named it
+
+    @property
+    def text(self) -> str:
+        return f"{self.word} -> {self.expression}, because {self.because}"
+
+
+def resolve(
+    expression: str, datacenter: Datacenter, trace: Workload, profile: PowerProfile, regime: str
+) -> tuple[Mix, Choice | None]:
+    """The mix that an expression means, and the choice where it is `auto`.
+
+    trace: the workload that the target is taken from. regime: of the run; `auto@steady` names one itself.
+    """
+    if not is_auto(expression):
+        return parse(expression), None
+    word = canonical(expression)
+    choice = replace(choose(datacenter, trace, profile, WORDS[word] or regime), word=word)
+    return parse(choice.expression), choice
+
+
+def choose(datacenter: Datacenter, trace: Workload, profile: PowerProfile, regime: str) -> Choice:
+    """The best member of the portfolio for this fleet, the same on every machine and for any order of nodes."""
+    if datacenter.gpu_milli == 0 or len(trace) == 0 or int(trace.gpu_request_milli().sum()) == 0:
+        return Choice(BASELINE, "no task asks for a GPU, or there is none: nothing to choose by", regime)
+    name = choice_digest(datacenter, trace, profile, regime)
+    with _lock:
+        if name in _remembered:
+            return _remembered[name]
+    found = _read(name)
+    if found is None:
+        found = search(datacenter, trace, profile, regime)
+        write_kept(name, asdict(found))
+    choice = Choice(found.expression, _because(found, regime), regime, found.members)
+    with _lock:
+        _remembered[name] = choice
+        while len(_remembered) > REMEMBERED:
+            _remembered.popitem(last=False)
+    return choice
+
+
+_remembered: OrderedDict[str, Choice] = OrderedDict()  # the scenarios of an experiment ask for each seed
+_lock = Lock()
+
+
+def choice_digest(datacenter: Datacenter, trace: Workload, profile: PowerProfile, regime: str) -> str:
+    """Of everything that decides a choice: fleet, workload, watts, regime, portfolio and code; the order of nodes does
+    not."""
+    fleet, tasks = in_order(datacenter), counted(trace)
+    digest = hashlib.sha256()
+    for name, column in columns_of(fleet).items():
+        digest.update(name.encode() + b"\0" + column.astype("<i8").tobytes())
+    said = (
+        fleet.models,
+        fleet.cpu_models,
+        tasks.classes,
+        tasks.counts().tolist(),
+        profile_text(profile),
+        regime,
+        PORTFOLIO,
+    )
+    digest.update(json.dumps([*map(repr, said), _code_digest()]).encode())
+    return digest.hexdigest()[:32]
+
+
+@cache
+def _code_digest() -> str:
+    return source_digest(Path(__file__).parents[1], CODE)
+
+
+def _read(name: str) -> Found | None:
+    kept = read_kept(name)
+    if kept is None:
+        return None
+    try:
+        members = tuple(Member(**member) for member in kept["members"])
+        found = Found(str(kept["expression"]), members)
+    except (KeyError, TypeError):
+        return None
+    tried = {member.expression for member in members}
+    return found if found.expression in PORTFOLIO and {found.expression, BASELINE} <= tried else None
+
+
+def _because(found: Found, regime: str) -> str:
+    by_name = {member.expression: member for member in found.members}
+    best, base = by_name[found.expression], by_name[BASELINE]
+    serving = sum(member.grar_below >= -GRAR_LOSS[regime] for member in found.members)
+    where = "steady state" if regime == STEADY else regime
+    tried = f"of {len(found.members)} expressions tried in a {where},"
+    if found.expression == BASELINE:
+        return f"{tried} none that serves as much draws less ({base.w_per_gpu:.0f} W per GPU served)"
+    saving = 100 * (1 - best.w_per_gpu / base.w_per_gpu)
+    return (
+        f"{tried} {serving} serve as much as FGD and it draws least: {best.w_per_gpu:.0f} W per GPU served, "
+        f"FGD {base.w_per_gpu:.0f} ({saving:.1f} % less)"
+    )

@@ -1,0 +1,118 @@
+"""The choice: among the members that serve as much as FGD, the one that draws the fewest watts per GPU served."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from wattpack.choose.small_fleet import counted, in_order
+from wattpack.choose.trial import CHECK, TRY, Measured, Trial
+from wattpack.model.nodes import Datacenter
+from wattpack.model.power import PowerProfile
+from wattpack.model.tasks import Workload
+from wattpack.policies.expression import FILL_UP, STEADY, parse
+
+BASELINE = "fgd"
+# In this order ties are broken: the simplest first.
+PORTFOLIO = (
+    *(BASELINE, "ocs", "pwr:0.1+fgd:0.9", "pwr:0.2+fgd:0.8", "epsilon", "pwr", "pwrfeedback", "bestfit"),
+    *("fgd:0.7+pwrexpected:0.3", "fgd:0.9+pwrexpected:0.1", "ocs@1", "ocs@0.7", "ocs@0.1"),
+)
+GRAR_LOSS = {FILL_UP: 0.001, STEADY: 0.002}  # below FGD's GRAR by more at any load: the member serves too little
+HOPELESS = {FILL_UP: 0.02, STEADY: 0.03}  # so far below that no further run is made
+LEAST_RUNS = {FILL_UP: 2, STEADY: 1}  # before that is judged
+
+
+@dataclass(frozen=True)
+class Member:
+    """What was found of an expression. Means over seeds; the worst load for GRAR, all loads for watts."""
+
+    expression: str
+    grar_below: float  # the least GRAR against FGD's at any load; 0 or above: serves as much everywhere
+    w_per_gpu: float  # watts per GPU served, mean over the loads
+    runs: int
+
+
+@dataclass(frozen=True)
+class Found:
+    """The expression chosen, and every member that was tried."""
+
+    expression: str
+    members: tuple[Member, ...]
+
+
+def search(
+    datacenter: Datacenter,
+    trace: Workload,
+    profile: PowerProfile,
+    regime: str,
+    portfolio: Sequence[str] = PORTFOLIO,
+) -> Found:
+    """Try the portfolio, FGD first, and check the best on a larger fleet. The same for any order of nodes and tasks."""
+    what = (in_order(datacenter), counted(trace), profile, regime)
+    tried, checked = _Runs(Trial(*what, TRY[regime])), _Runs(Trial(*what, CHECK[regime]))
+    members = [member for member in (tried.member(one) for one in dict.fromkeys((BASELINE, *portfolio))) if member]
+    safe = [member for member in members if member.grar_below >= -GRAR_LOSS[regime]]
+    for best in sorted(safe, key=lambda member: member.w_per_gpu):  # the first of equals first
+        if best.expression == BASELINE:
+            break
+        again = checked.member(best.expression)
+        if again is None or again.grar_below >= -GRAR_LOSS[regime]:
+            return Found(best.expression, tuple(members))
+        found = replace(best, grar_below=again.grar_below, runs=best.runs + again.runs)
+        members[members.index(best)] = found
+    return Found(BASELINE, tuple(members))
+
+
+class _Runs:
+    """The runs of one trial: those of FGD are made once, and members are measured against them."""
+
+    def __init__(self, trial: Trial) -> None:
+        self.trial, self.first_runs = trial, dict[str, Measured]()
+        self._base: list[Measured] = []
+
+    def base(self, count: int) -> list[Measured]:
+        for seed, part in self.trial.runs[len(self._base) : count]:
+            self._base.append(self.trial.run(parse(BASELINE), seed, part))
+        return self._base[:count]
+
+    def member(self, expression: str) -> Member | None:
+        """None for a turned knob that changes nothing here."""
+        regime, mix, found = self.trial.regime, parse(expression), list[Measured]()
+        if expression == BASELINE:
+            found = self.base(len(self.trial.runs))
+            return self._member(expression, found)
+        if _knob_is_idle(expression, self.first_runs):
+            return None
+        for seed, part in self.trial.runs:
+            found.append(self.trial.run(mix, seed, part))
+            self.first_runs.setdefault(expression, found[0])
+            if len(found) == 1 and _knob_is_idle(expression, self.first_runs):
+                return None
+            if len(found) >= LEAST_RUNS[regime] and self._member(expression, found).grar_below < -HOPELESS[regime]:
+                break
+        return self._member(expression, found)
+
+    def _member(self, expression: str, found: Sequence[Measured]) -> Member:
+        """Against the same runs of FGD, as far as the member was tried: means over the seeds of each part."""
+        parts, base = len(self.trial.parts), self.base(len(found))
+        own = [found[place::parts] for place in range(parts) if found[place::parts]]
+        other = [base[place::parts] for place in range(len(own))]
+        grar = [
+            np.mean([one.grar - two.grar for one, two in zip(a, b, strict=True)], axis=0)
+            for a, b in zip(own, other, strict=True)
+        ]
+        w_per_gpu = [np.mean([one.w_per_gpu for one in runs]) for runs in own]
+        return Member(expression, float(min(part.min() for part in grar)), float(np.mean(w_per_gpu)), len(found))
+
+
+def _knob_is_idle(expression: str, first_runs: Mapping[str, Measured]) -> bool:
+    """Whether a turned knob has been seen to change nothing here: the same first run as with the knob as it is."""
+    name, at, _ = expression.partition("@")
+    if not at or name not in first_runs:
+        return False
+    own = first_runs[name]
+    turned = [run for other, run in first_runs.items() if other.startswith(f"{name}@")]
+    return any((run.grar == own.grar).all() and (run.w_per_gpu == own.w_per_gpu).all() for run in turned)

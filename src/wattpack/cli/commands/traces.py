@@ -1,0 +1,56 @@
+"""`wattpack traces`: lists and exports the built-in traces."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from wattpack.cli.csv_output import write_csv
+from wattpack.cli.outputs import check_files, words_beside
+from wattpack.datasets import alibaba2023
+from wattpack.datasets.csv_files import TASK_COLUMNS, TASK_OPTIONAL
+from wattpack.datasets.derive import profile
+from wattpack.datasets.sources import load_trace
+from wattpack.errors import UserError
+from wattpack.model.tasks import Workload
+
+HEADER = ("trace", "tasks", "classes", "GPUs", "sharing %", "1 GPU %", "2+ GPUs %", "constrained %")
+
+
+def traces_command(name: str | None = None, *, out: Path | None = None) -> None:
+    """List the built-in traces, or write one as a CSV file of tasks.
+
+    Parameters
+    ----------
+    name
+        Built-in name or CSV file of tasks; without it all built-in ones are listed.
+    out
+        Write the tasks here, as a CSV file that every command takes; `-` is standard output.
+    """
+    if name is None and out is not None:
+        raise UserError(f"--out {out}: expected the name of a trace to write, one of {', '.join(alibaba2023.TRACES)}")
+    traces = {one: load_trace(one) for one in ([name] if name is not None else alibaba2023.TRACES)}
+    check_files({"--out": out}, (name,))
+    if out is not None and name is not None:
+        trace = traces[name]
+        rows = ((trace.task_name(i), *trace.classes[k]) for i, k in enumerate(trace.sequence.tolist()))
+        write_csv(out, (*TASK_COLUMNS, *TASK_OPTIONAL), rows)
+    with words_beside(out):
+        print_traces(traces)
+        if out is not None and name is not None:
+            print(f"{len(traces[name]):,} tasks written to {out}")
+
+
+def print_traces(traces: dict[str, Workload]) -> None:
+    """One row a trace; percentages of the GPU demand, and of the GPU tasks that name models."""
+    rows: list[tuple[str, ...]] = [HEADER]
+    for name, trace in traces.items():
+        found = profile(trace)
+        demand = found["gpu_demand_share"]
+        shares = (demand["(0,1)"], demand["1"], 1 - demand["0"] - demand["(0,1)"] - demand["1"])
+        percents = (f"{100 * share + 0.0:.1f}" for share in (*shares, found["constrained_share"]))
+        gpus = trace.gpu_request_milli().sum() / 1000
+        rows.append((Path(name).stem, f"{len(trace):,}", f"{len(trace.classes):,}", f"{gpus:,.1f}", *percents))
+    widths = [max(len(row[column]) for row in rows) for column in range(len(HEADER))]
+    for first, *others in rows:
+        cells = "  ".join(f"{cell:>{width}}" for cell, width in zip(others, widths[1:], strict=True))
+        print(f"{first:<{widths[0]}}  {cells}")

@@ -1,0 +1,111 @@
+"""The table of `wattpack import`: what was understood, what was assumed, what takes no new work, what was left out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
+
+from wattpack.kube.snapshot import Snapshot
+from wattpack.model.power import PowerProfile
+
+Rename = Callable[[str, str], str]
+SHOWN = 3
+MOST_REASONS = 10
+UNDERSTOOD, ASSUMED, CLOSED, LEFT_OUT = "understood", "assumed", "closed", "left out"
+
+
+class Line(NamedTuple):
+    group: str
+    number: int
+    what: str  # nodes, tasks or pods
+    text: str
+    names: Sequence[str] = ()
+
+
+def table_of(snapshot: Snapshot, profile: PowerProfile, rename: Rename) -> list[Line]:
+    return [
+        *understood(snapshot),
+        *assumed(snapshot, profile, rename),
+        *closed(snapshot, rename),
+        *left_out(snapshot, rename),
+    ]
+
+
+def understood(snapshot: Snapshot) -> Iterable[Line]:
+    tasks = snapshot.tasks
+    gpus = sum(node.gpus for node in snapshot.nodes)
+    models = sorted({node.model for node in snapshot.nodes if node.model})
+    yield Line(UNDERSTOOD, len(snapshot.nodes), "nodes", f"{gpus} GPUs ({', '.join(models) or 'none'})")
+    held = sum(task.pod.task.num_gpu * task.pod.task.gpu_milli for task in tasks if task.pod.node) / 1000
+    pending = sum(1 for task in tasks if not task.pod.node)
+    with_gpu = sum(1 for task in tasks if task.pod.task.num_gpu)
+    yield Line(UNDERSTOOD, len(tasks), "tasks", f"{with_gpu} with GPUs, {pending} pending; {held:g} GPUs allocated")
+    for dialect, count in sorted(snapshot.dialects.items()):
+        yield Line(UNDERSTOOD, count, "tasks", f"ask for GPUs in {dialect}")
+    if snapshot.of_nodes:
+        yield Line(UNDERSTOOD, snapshot.of_nodes, "pods", "of DaemonSets and static: subtracted from their nodes")
+    if snapshot.finished:
+        yield Line(UNDERSTOOD, snapshot.finished, "pods", "have finished: not tasks")
+
+
+def assumed(snapshot: Snapshot, profile: PowerProfile, rename: Rename) -> Iterable[Line]:
+    cpus = [rename("node", node.name) for node in snapshot.nodes if node.cpu_model == ""]
+    if cpus:
+        yield Line(ASSUMED, len(cpus), "nodes", f"CPU model not known: {profile.default_cpu}", cpus)
+    by = {
+        "which GPUs they hold is not known: the first that fit": snapshot.index_chosen,
+        "GPU memory as a share of the smallest GPU that holds it": snapshot.memory_assumed,
+    }
+    for text, names in by.items():
+        if names:
+            yield Line(ASSUMED, len(names), "tasks", text, [rename("task", name) for name in names])
+
+
+def closed(snapshot: Snapshot, rename: Rename) -> Iterable[Line]:
+    found: dict[tuple[str, str], list[str]] = {}
+    for name, access in snapshot.access.items():
+        if access.only:
+            found.setdefault((access.only, access.why), []).append(rename("node", name))
+    takes = {"none": "no new task", "cpu": "no new task with GPUs", "named": "only tasks that tolerate their taints"}
+    takes["cpu|named"] = f"{takes['cpu']}, {takes['named']}"
+    for (only, why), names in found.items():
+        yield Line(CLOSED, len(names), "nodes", f"{why}: {takes[only]}", names)
+
+
+def left_out(snapshot: Snapshot, rename: Rename) -> Iterable[Line]:
+    """What could not be read, by reason, the most frequent first."""
+    for reason, what in sorted(snapshot.left_out.items(), key=lambda pair: -len(pair[1])):
+        kind = what[0].split(" ")[0]
+        names = [rename("node" if kind == "node" else "task", name.split(" ", 1)[1]) for name in what]
+        yield Line(LEFT_OUT, len(what), f"{kind}s", reason, names)
+
+
+def print_table(lines: Sequence[Line]) -> None:
+    """Aligned columns; the first few names of each line, the first reasons of each group."""
+    shown: dict[str, int] = {}
+    width = max((len(str(line.number)) for line in lines), default=1)
+    for line in lines:
+        shown[line.group] = shown.get(line.group, 0) + 1
+        if shown[line.group] > MOST_REASONS:
+            continue
+        what = line.what[:-1] if line.number == 1 else line.what
+        print(f"{line.group:<10}  {line.number:>{width}} {what:<5}  {line.text}{named(line.names)}")
+    for group, count in shown.items():
+        if count > MOST_REASONS:
+            rest = [line for line in lines if line.group == group][MOST_REASONS:]
+            print(f"{group:<10}  {sum(line.number for line in rest)} more for {count - MOST_REASONS} other reasons")
+
+
+def named(names: Sequence[str]) -> str:
+    if not names:
+        return ""
+    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+    return f" ({', '.join(names[:SHOWN])}{more})"
+
+
+def losses(lines: Sequence[Line]) -> str:
+    """One line about everything that was left out, empty if nothing was."""
+    lost = [line for line in lines if line.group == LEFT_OUT]
+    first = "; ".join(f"{line.number} {line.what}: {line.text}{named(line.names)}" for line in lost[:SHOWN])
+    more = f"; and {len(lost) - SHOWN} more reasons" if len(lost) > SHOWN else ""
+    return f"{first}{more}"

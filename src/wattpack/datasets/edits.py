@@ -1,0 +1,212 @@
+"""Small edits of a datacenter: nodes removed and nodes added, as on the command line or behind a datacenter's name.
+
+`alibaba2023 --remove T4 --add 20xH100-8` names the built-in datacenter without its T4 nodes and with 20 nodes of eight
+H100 at the end of the node order. Removals come first, whatever the order of the words.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wattpack.datasets.csv_files import MAX_AMOUNT
+from wattpack.errors import UserError
+from wattpack.model.nodes import MAX_GPUS, Datacenter
+from wattpack.model.pools import OPEN
+from wattpack.model.power import PAPER, PowerProfile
+
+MAX_NODES = 1_000_000  # of an edited datacenter: 100 bytes a node
+VCPU_PER_GPU, MEMORY_GIB_PER_GPU = 16, 128  # of added nodes unless given: as the nodes of eight A100 of alibaba2026
+MAX_LETTERS = 120  # of an edit
+WITHOUT_GPU = "cpu"  # in the place of MODEL-GPUS
+
+ADD = re.compile(r"(?:([0-9]{1,9})x)?(?:(.+)-([0-9]{1,3})|cpu)(?::([0-9]{1,12})c)?(?::([0-9]{1,12})g)?", re.IGNORECASE)
+REMOVE = re.compile(r"(?:([0-9]{1,9})x)?(.+?)(?:-([0-9]{1,3}))?", re.IGNORECASE)
+ADD_FORM = "expected COUNTxMODEL-GPUS like 20xH100-8, or with vCPU and GiB of a node 20xH100-8:128c:1024g"
+REMOVE_FORM = "expected a model like T4, or COUNTxMODEL-GPUS like 10xT4-2"
+BEHIND_NAME = re.compile(r"\s+--(add|remove)\s+(\S+)")
+# Names that people use for a model of the catalog which has a longer one.
+SHORT = {"h100": "H100-80GB-HBM3", "v100": "V100-SXM2-16GB", "a800": "A800-SXM4-80GB", "a6000": "RTX-A6000"}
+
+
+class NodeType(NamedTuple):
+    """Nodes to add."""
+
+    nodes: int
+    cpu_milli: int
+    memory_mib: int
+    gpus: int
+    model: str
+    cpu_model: str
+
+
+def with_edits(name: str, add: Iterable[str] | None, remove: Iterable[str] | None) -> str:
+    """The name of a datacenter with edits behind it, which `load_datacenter` understands."""
+    words = [f" --remove {text}" for text in remove or ()] + [f" --add {text}" for text in add or ()]
+    for word in words:
+        if not BEHIND_NAME.fullmatch(word) or len(word) > MAX_LETTERS:
+            raise UserError(f"{word[:MAX_LETTERS].strip()!r}: expected one short word, like 20xH100-8")
+    return name + "".join(words)
+
+
+def split_edits(text: str) -> tuple[str, list[str], list[str]]:
+    """The name without edits, what is added, what is removed."""
+    first = BEHIND_NAME.search(text)
+    if first is None or BEHIND_NAME.sub("", text[first.start() :]) != "":
+        return text, [], []
+    found = BEHIND_NAME.findall(text, first.start())
+    add, remove = ([word for option, word in found if option == wanted] for wanted in ("add", "remove"))
+    return text[: first.start()], add, remove
+
+
+def short_name(text: str) -> str:
+    """The name for titles: of a file without folder and ending, with the edits."""
+    name, add, remove = split_edits(text)
+    return with_edits(Path(name).stem, add, remove)
+
+
+def edited(
+    datacenter: Datacenter, add: Sequence[str] | None, remove: Sequence[str] | None, profile: PowerProfile = PAPER
+) -> Datacenter:
+    """The datacenter without the nodes of `remove` and then with those of `add`. GPU models must be in `profile`."""
+    name = with_edits(datacenter.name, add, remove)
+    for text in remove or ():
+        datacenter = _without(datacenter, text)
+    for text in add or ():
+        datacenter = _with(datacenter, _node_type(datacenter, text, profile))
+    return replace(datacenter, name=name)
+
+
+def _without(datacenter: Datacenter, text: str) -> Datacenter:
+    """Counted nodes are the last ones of their kind in node order."""
+    found = REMOVE.fullmatch(text)
+    if found is None:
+        raise UserError(f"--remove {text!r}, {REMOVE_FORM}")
+    # Models may end in -80 or so: the whole text is a model first.
+    model, gpus = _model_there(datacenter, f"{found[2]}-{found[3]}") if found[3] else None, ""
+    if model is None:
+        model, gpus = _model_there(datacenter, found[2]), found[3] or ""
+    if model is None:
+        own = ", ".join(name or WITHOUT_GPU for name in sorted(datacenter.models))
+        raise UserError(f"--remove {text!r}: {datacenter.name} has no such node, expected one of {own}")
+    there = np.array([name == model for name in datacenter.models])[datacenter.model]
+    if gpus:
+        there &= datacenter.gpus == int(gpus)
+    which = np.flatnonzero(there)
+    count = len(which) if found[1] is None else int(found[1])
+    if len(which) == 0:
+        raise UserError(f"--remove {text!r}: {datacenter.name} has no such node, {REMOVE_FORM}")
+    if not 0 < count <= len(which):
+        raise UserError(
+            f"--remove {text!r}: {datacenter.name} has {len(which)} such nodes, expected a count up to that"
+        )
+    if count == len(datacenter):
+        raise UserError(f"--remove {text!r}: {datacenter.name} has no other nodes, expected at least one that is left")
+    kept: NDArray[np.int64] = np.delete(np.arange(len(datacenter)), which[len(which) - count :])
+    return _compacted(datacenter.ordered(kept))
+
+
+def _model_there(datacenter: Datacenter, name: str) -> str | None:
+    """The datacenter's model of this name: itself, a short form of it, or the only one that begins so."""
+    if name.lower() == WITHOUT_GPU:
+        return "" if "" in datacenter.models else None
+    own = {model.lower(): model for model in datacenter.models if model}
+    wanted = name.lower()
+    found = own.get(wanted) or own.get(SHORT.get(wanted, "").lower())
+    beginning = [model for low, model in own.items() if low.startswith(f"{wanted}-")]
+    return found or (beginning[0] if len(beginning) == 1 else None)
+
+
+def _node_type(datacenter: Datacenter, text: str, profile: PowerProfile) -> NodeType:
+    found = ADD.fullmatch(text)
+    if found is None:
+        raise UserError(f"--add {text!r}, {ADD_FORM}")
+    count = 1 if found[1] is None else int(found[1])
+    gpus = 0 if found[2] is None else int(found[3])
+    if not 1 <= count <= MAX_NODES - len(datacenter):
+        raise UserError(f"--add {text!r}: expected 1 to {MAX_NODES - len(datacenter):,} nodes")
+    if found[2] is None and (found[4] is None or found[5] is None):
+        raise UserError(f"--add {text!r}: a node without GPU, expected its vCPU and GiB too, like {count}xcpu:64c:256g")
+    if found[2] is not None and not 1 <= gpus <= MAX_GPUS:
+        raise UserError(f"--add {text!r}: {gpus} GPUs a node, expected 1 to {MAX_GPUS}")
+    model = "" if found[2] is None else _model_known(found[2], profile, text)
+    cpu_milli, memory_mib, cpu_model = _usual(datacenter, model, gpus)
+    if found[4] is not None:
+        cpu_milli = int(found[4]) * 1000
+    if found[5] is not None:
+        memory_mib = int(found[5]) * 1024
+    if max(cpu_milli, memory_mib) > MAX_AMOUNT:
+        raise UserError(f"--add {text!r}: expected at most {MAX_AMOUNT // 1000:,} vCPU and {MAX_AMOUNT // 1024:,} GiB")
+    return NodeType(count, cpu_milli, memory_mib, gpus, model, cpu_model)
+
+
+def _model_known(name: str, profile: PowerProfile, text: str) -> str:
+    own = {model.lower(): model for model in profile.known_gpus}
+    model = own.get(name.lower()) or own.get(SHORT.get(name.lower(), "").lower(), name)
+    try:
+        profile.gpu(model)
+    except UserError as unknown:
+        raise UserError(f"--add {text!r}: {unknown}") from None
+    return model
+
+
+def _usual(datacenter: Datacenter, model: str, gpus: int) -> tuple[int, int, str]:
+    """Milli-vCPU, MiB and CPU model of the datacenter's most frequent node of this kind, or of the stated default."""
+    there = np.array([name == model for name in datacenter.models])[datacenter.model] & (datacenter.gpus == gpus)
+    columns = (column[there].tolist() for column in (datacenter.cpu_milli, datacenter.memory_mib, datacenter.cpu_model))
+    kinds = Counter(zip(*columns, strict=True)).most_common(1)
+    if not kinds:
+        return gpus * VCPU_PER_GPU * 1000, gpus * MEMORY_GIB_PER_GPU * 1024, ""
+    cpu_milli, memory_mib, cpu_model = kinds[0][0]
+    return cpu_milli, memory_mib, datacenter.cpu_models[cpu_model]
+
+
+def _with(datacenter: Datacenter, new: NodeType) -> Datacenter:
+    """The nodes come last, named after model and GPUs: `h100-80gb-hbm3-8-added-0001`."""
+    prefix = f"{new.model.lower()}-{new.gpus}-added" if new.gpus else f"{WITHOUT_GPU}-added"
+    taken, names, number = set(datacenter.names), list[str](), 0
+    while len(names) < new.nodes:
+        number += 1
+        if (name := f"{prefix}-{number:04d}") not in taken:
+            names.append(name)
+    models, cpu_models = (
+        own if text in own else (*own, text)
+        for own, text in ((datacenter.models, new.model), (datacenter.cpu_models, new.cpu_model))
+    )
+
+    def longer(column: NDArray[np.int64], value: int) -> NDArray[np.int64]:
+        return np.concatenate([column, np.full(new.nodes, value, dtype=np.int64)])
+
+    pools = datacenter.pools if OPEN in datacenter.pools else (*datacenter.pools, OPEN)
+    base = datacenter.own_base_mw
+    return replace(
+        datacenter,
+        names=(*datacenter.names, *names),
+        cpu_milli=longer(datacenter.cpu_milli, new.cpu_milli),
+        memory_mib=longer(datacenter.memory_mib, new.memory_mib),
+        gpus=longer(datacenter.gpus, new.gpus),
+        model=longer(datacenter.model, models.index(new.model)),
+        models=models,
+        cpu_model=longer(datacenter.cpu_model, cpu_models.index(new.cpu_model)),
+        cpu_models=cpu_models,
+        pool=longer(datacenter.pool, pools.index(OPEN)),
+        pools=pools,
+        own_base_mw=None if base is None else longer(base, -1),
+    )
+
+
+def _compacted(datacenter: Datacenter) -> Datacenter:
+    """Without models that no node has: the same columns as a file of these nodes gives."""
+    models = [datacenter.models[model] for model in datacenter.model.tolist()]
+    cpu_models = [datacenter.cpu_models[model] for model in datacenter.cpu_model.tolist()]
+    own = (datacenter.cpu_milli, datacenter.memory_mib, datacenter.gpus)
+    found = Datacenter.of(datacenter.names, *own, models, cpu_models, name=datacenter.name)
+    pools = [datacenter.pools[pool] for pool in datacenter.pool.tolist()]
+    return replace(found.in_pools(pools), own_base_mw=datacenter.own_base_mw)

@@ -1,0 +1,238 @@
+"""Policy `auto`: which expression it stands for, that it is the same everywhere, and how it is kept."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from wattpack.choose import choice as choices
+from wattpack.choose import search as searching
+from wattpack.choose.choice import choice_digest, choose, resolve
+from wattpack.choose.kept import kept_folder, read_kept, write_kept
+from wattpack.choose.search import GRAR_LOSS, PORTFOLIO, search
+from wattpack.choose.small_fleet import counted, in_order, scaled
+from wattpack.choose.trial import CHECK, FIRST_SEED, Measured
+from wattpack.datasets import alibaba2023
+from wattpack.engine.runs.arrivals import simulate
+from wattpack.errors import UserError
+from wattpack.experiments.spec.axes import FIRST_SEED as FIRST_RUN_SEED
+from wattpack.experiments.spec.axes import MAX_SEEDS
+from wattpack.jit import cache
+from wattpack.model.nodes import Datacenter
+from wattpack.model.power import PAPER, PROFILES
+from wattpack.model.target import Target
+from wattpack.model.tasks import TaskClass, Workload
+from wattpack.policies import register
+from wattpack.policies.expression import canonical, is_auto, parse
+from wattpack.policies.fgd import FGD
+
+TRACE = Workload.from_counts(
+    [
+        (TaskClass(4000, 8192, 1, 500), 40),
+        (TaskClass(8000, 16384, 1, 1000), 40),
+        (TaskClass(16000, 32768, 2, 1000), 10),
+        (TaskClass(4000, 8192, 0, 0), 20),
+    ],
+    name="made",
+)
+
+
+def fleet(t4: int = 12, g3: int = 12) -> Datacenter:
+    gpus, models = [2] * t4 + [4] * g3, ["T4"] * t4 + ["G3"] * g3
+    names = [f"n{number}" for number in range(t4 + g3)]
+    return Datacenter.of(names, [64000] * (t4 + g3), [262144] * (t4 + g3), gpus, models)
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path, monkeypatch):
+    """A cache of this test's own, and nothing remembered from another."""
+    monkeypatch.setattr(cache, "FOLDER", tmp_path / "wattpack" / "kernels-0")
+    choices._remembered.clear()
+    yield
+    choices._remembered.clear()
+
+
+def measured(grar: float, watts: float) -> Measured:
+    return Measured(np.array([grar, grar]), np.array([watts, watts]))
+
+
+def chosen_of(monkeypatch, found: dict[str, tuple[float, float]]) -> str:
+    """The choice where each member has this GRAR and these watts per GPU."""
+    monkeypatch.setattr(searching.Trial, "run", lambda self, mix, seed, part: measured(*found[mix.expression]))
+    return search(fleet(), TRACE, PAPER, "fill-up", list(found)).expression
+
+
+def test_the_member_with_the_fewest_watts_is_chosen_among_those_that_serve_as_much_as_fgd(monkeypatch):
+    a_little_less = 0.99 - GRAR_LOSS["fill-up"] / 2
+    found = {"fgd": (0.99, 250.0), "ocs": (a_little_less, 210.0), "pwr": (0.9, 190.0), "epsilon": (0.99, 220.0)}
+    assert chosen_of(monkeypatch, found) == "ocs"  # pwr serves less
+    assert chosen_of(monkeypatch, found | {"ocs": (0.98, 210.0)}) == "epsilon"
+    assert chosen_of(monkeypatch, {"fgd": (0.99, 250.0), "ocs": (0.98, 210.0)}) == "fgd"
+
+
+def test_a_member_that_serves_less_on_the_larger_fleet_and_other_seeds_is_passed_over(monkeypatch):
+    def run(self, mix, seed, part):
+        lucky = mix.expression == "ocs" and seed < CHECK["fill-up"].first_seed
+        return measured(1.0 if lucky or mix.expression != "ocs" else 0.99, 250.0 - len(mix.expression))
+
+    monkeypatch.setattr(searching.Trial, "run", run)
+    found = search(fleet(), TRACE, PAPER, "fill-up", ("fgd", "pwrload", "ocs", "random"))
+    assert found.expression == "pwrload"  # 243 W; random has 244, ocs and fgd 247
+    members = {member.expression: member.grar_below for member in found.members}
+    assert members["ocs"] == 0.0  # was not checked: it is not the best
+    monkeypatch.setattr(searching, "BASELINE", "random")
+    found = search(fleet(), TRACE, PAPER, "fill-up", ("random", "ocs"))
+    assert found.expression == "random"
+
+
+def test_ties_go_to_the_first(monkeypatch):
+    assert chosen_of(monkeypatch, {"fgd": (1.0, 250.0), "epsilon": (1.0, 220.0), "ocs": (1.0, 220.0)}) == "epsilon"
+
+
+def test_a_knob_that_changes_nothing_is_not_tried_further():
+    found = search(fleet(), TRACE, PAPER, "fill-up", ("fgd", "ocs", "ocs@1", "ocs@0.1"))
+    assert [member.expression for member in found.members] == ["fgd", "ocs"]  # no task of TRACE names a model
+
+
+def test_the_choice_is_the_same_in_any_order_of_nodes_and_tasks():
+    own, order = fleet(), np.random.default_rng(1).permutation(24)
+    again = Workload(TRACE.classes[::-1], (3 - TRACE.sequence[::-1]).astype(np.int32), None, "other")
+    assert choice_digest(own, TRACE, PAPER, "steady") == choice_digest(own.ordered(order), again, PAPER, "steady")
+    assert search(own, TRACE, PAPER, "steady") == search(own.ordered(order), again, PAPER, "steady")
+
+
+def test_another_fleet_workload_profile_or_regime_is_another_choice():
+    other = Workload.from_counts([(TaskClass(4000, 8192, 1, 500), 41)], name="made")
+    digests = {
+        choice_digest(fleet(), TRACE, PAPER, "fill-up"),
+        choice_digest(fleet(t4=13), TRACE, PAPER, "fill-up"),
+        choice_digest(fleet(), other, PAPER, "fill-up"),
+        choice_digest(fleet(), TRACE, PROFILES["linear"], "fill-up"),
+        choice_digest(fleet(), TRACE, PAPER, "steady"),
+    }
+    assert len(digests) == 5
+
+
+def test_a_choice_is_kept_and_found_again(monkeypatch):
+    first = choose(fleet(), TRACE, PAPER, "fill-up")
+    assert len(list(kept_folder().glob("*.json"))) == 1
+    choices._remembered.clear()
+    monkeypatch.setattr(choices, "search", None)  # would be called
+    assert choose(fleet(), TRACE, PAPER, "fill-up") == first
+
+
+def test_a_kept_choice_that_was_cut_or_changed_is_made_again():
+    first = choose(fleet(), TRACE, PAPER, "fill-up")
+    (file,) = kept_folder().glob("*.json")
+    for text in ("", "{", "[]", file.read_text().replace("fgd", "bestfit"), json.dumps({"content": {}, "crc32": 1})):
+        file.write_text(text)
+        choices._remembered.clear()
+        assert choose(fleet(), TRACE, PAPER, "fill-up") == first
+
+
+def test_a_kept_choice_outside_the_portfolio_is_not_used():
+    name = choice_digest(fleet(), TRACE, PAPER, "fill-up")
+    write_kept(name, {"expression": "random", "members": []})
+    assert choose(fleet(), TRACE, PAPER, "fill-up").expression in PORTFOLIO
+
+
+def test_a_cache_folder_that_others_could_write_to_is_not_used(tmp_path):
+    folder = tmp_path / "wattpack" / "choices"
+    folder.mkdir(parents=True)
+    folder.chmod(0o777)
+    write_kept("0" * 32, {"expression": "ocs"})
+    assert list(folder.iterdir()) == []
+    assert read_kept("0" * 32) is None
+
+
+def test_without_a_cache_folder_it_is_chosen_all_the_same(monkeypatch):
+    monkeypatch.setattr(cache, "FOLDER", None)
+    assert choose(fleet(), TRACE, PAPER, "fill-up").expression in PORTFOLIO
+
+
+def test_a_large_fleet_is_scaled_down_in_proportion():
+    large = in_order(fleet(t4=3000, g3=7000))
+    small = scaled(large, counted(TRACE), 1000)
+    assert len(small) < 500
+    assert (small.gpus == 2).mean() == pytest.approx(0.3, abs=0.01)
+    tasks = small.gpu_milli / TRACE.gpu_request_milli().mean()
+    assert 900 < tasks <= 1000
+    assert len(scaled(in_order(fleet()), counted(TRACE), 1000)) == 24  # a small one stays as it is
+
+
+def test_the_seeds_of_a_choice_are_none_that_runs_use():
+    assert FIRST_SEED > FIRST_RUN_SEED + MAX_SEEDS
+
+
+def test_auto_resolves_to_the_choice_and_says_why():
+    mix, choice = resolve(" Auto ", fleet(), TRACE, PAPER, "fill-up")
+    assert choice is not None
+    assert choice.text.startswith(f"auto -> {mix.expression}, because of ")
+    assert "expressions tried in a fill-up" in choice.text
+    assert resolve("pwr:.1+fgd:.9", fleet(), TRACE, PAPER, "fill-up")[1] is None
+
+
+def test_auto_may_name_the_regime_itself():
+    _, choice = resolve("auto@steady", fleet(), TRACE, PAPER, "fill-up")
+    assert choice is not None
+    assert choice.regime == "steady"
+    assert choice.text.startswith("auto@steady -> ")
+
+
+@pytest.mark.parametrize("trace", [Workload.of([]), Workload.of([TaskClass(1000, 1024, 0, 0)])])
+def test_without_demand_for_gpus_it_is_fgd_and_says_why(trace):
+    choice = choose(fleet(), trace, PAPER, "steady")
+    assert (choice.expression, "no task asks for a GPU" in choice.because) == ("fgd", True)
+
+
+@pytest.mark.parametrize("text", ["auto+fgd", "fgd:0.5+auto:0.5", "auto:0.5", "auto@", "auto@0.4", "auto@later"])
+def test_auto_in_a_mix_or_with_a_number_is_one_line(text):
+    with pytest.raises(UserError, match="stands alone, expected one of auto, auto@fill-up, auto@steady") as caught:
+        canonical(text)
+    assert "\n" not in str(caught.value)
+
+
+def test_auto_is_no_name_for_a_policy_of_ones_own():
+    from dataclasses import replace
+
+    with pytest.raises(UserError, match="taken"):
+        register(replace(FGD, name="auto"))
+
+
+def test_canonical_has_one_spelling_for_equal_expressions():
+    assert [canonical(text) for text in (" AUTO", "PWR:.1 + FGD:.90")] == ["auto", "pwr:0.1+fgd:0.9"]
+    assert is_auto("auto@fill-up")
+    assert not is_auto("autos")
+
+
+def test_every_member_of_the_portfolio_is_a_canonical_expression():
+    assert [parse(text).expression for text in PORTFOLIO] == list(PORTFOLIO)
+
+
+def test_on_the_built_in_datacenter_auto_serves_as_much_as_fgd_for_fewer_watts():
+    datacenter, trace = alibaba2023.datacenter(), alibaba2023.trace("default")
+    choice = choose(datacenter, trace, PAPER, "fill-up")
+    by_name = {member.expression: member for member in choice.members}
+    best, fgd = by_name[choice.expression], by_name["fgd"]
+    assert best.grar_below >= -0.001
+    assert best.w_per_gpu < 0.9 * fgd.w_per_gpu
+
+
+def test_the_decisions_are_those_of_the_expression_chosen():
+    from wattpack import simulate as run
+
+    own = fleet()
+    _, choice = resolve("auto", own, TRACE, PAPER, "fill-up")
+    assert choice is not None
+    auto, plain = run(own, TRACE, "auto"), simulate(own, TRACE, parse(choice.expression), Target.of(TRACE))
+    assert (auto.node == plain.node).all()
+    assert (auto.gpus == plain.gpus).all()
+
+
+def test_auto_with_a_learnt_target_is_one_line():
+    from wattpack import simulate as run
+
+    with pytest.raises(UserError, match="known workload"):
+        run(fleet(), TRACE, "auto", target="learnt")

@@ -1,0 +1,138 @@
+"""Every command on a mixed cluster: nothing is ever proposed on GPUs that are taken, nor on a cordoned node."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from kube.made import pod_json
+from kube.mixed import GPU, TAKEN, TOLERANT, share, write_mixed
+from wattpack.cli import main
+
+
+def rows(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+@pytest.fixture(scope="module")
+def imported(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("mixed")
+    main(["import", "--file", write_mixed(folder), "--out", str(folder)])
+    return folder
+
+
+def files(folder: Path) -> list[str]:
+    return ["--nodes", str(folder / "nodes.csv"), "--tasks", str(folder / "tasks.csv")]
+
+
+def held_gpus(folder: Path) -> set[tuple[str, str]]:
+    """(node, GPU) of every task that is placed now."""
+    return {(row["node"], gpu) for row in rows(folder / "placements.csv") for gpu in row["gpu_index"].split("-") if gpu}
+
+
+def test_the_table_says_what_was_understood_assumed_closed_and_left_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    main(["import", "--file", write_mixed(tmp_path), "--out", str(tmp_path / "in")])
+    said = capsys.readouterr()
+    for line in (
+        "understood  10 nodes  30 GPUs (A100-SXM4-80GB, T4)",
+        "understood  10 tasks  10 with GPUs, 2 pending; 7.442 GPUs allocated",
+        "understood   2 tasks  ask for GPUs in alibaba",
+        "understood   1 task   ask for GPUs in resource claims",
+        "assumed      6 tasks  which GPUs they hold is not known: the first that fit (team/hami, team/kai, team/",
+        "assumed      1 task   GPU memory as a share of the smallest GPU that holds it (team/hami)",
+        "closed       1 node   cordoned: no new task (cordoned)",
+        "closed       1 node   MIG devices: no new task with GPUs (mig)",
+        "closed       1 node   resource claims: no new task with GPUs (claims)",
+        "closed       3 nodes  pods not understood: no new task with GPUs (amd, gaudi, twofold)",
+        "closed       1 node   tainted: only tasks that tolerate their taints (tainted)",
+        "left out     1 pod    asks for habana.ai/gaudi, which no dialect reads (team/habana)",
+        "left out     1 pod    asks for amd.com/gpu, which no dialect reads (team/rocm)",
+    ):
+        assert line in said.out
+    assert "1 GPU x 300 milli in dialect alibaba, 1 GPU x 500 milli in dialect kai" in said.out
+    assert "3 pods hold accelerators that could not be counted" in said.err
+
+
+def test_tasks_on_closed_nodes_and_what_claims_and_mig_hold_stay_counted(imported: Path) -> None:
+    placed = {row["task"]: (row["node"], row["gpu_index"]) for row in rows(imported / "placements.csv")}
+    assert placed["team/old"] == ("cordoned", "0-1")
+    assert placed["team/claimed"] == ("claims", "1-2")
+    assert placed["team/slice"][0] == "mig"
+    specs = {row["name"]: row["pool_spec"] for row in rows(imported / "tasks.csv")}
+    assert specs["team/claimed"] == specs["team/slice"] == "held"
+
+
+@pytest.mark.parametrize("policy", ["fgd", "pwr:0.1+fgd:0.9", "ocs"])
+@pytest.mark.parametrize("with_placements", [True, False])
+def test_replay_places_no_task_on_a_node_that_is_closed_to_it(
+    imported: Path, tmp_path: Path, policy: str, with_placements: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    more = ["--placements", str(imported / "placements.csv")] if with_placements else []
+    main(["replay", *files(imported), "--policy", policy, "--decisions", str(tmp_path / "d.csv"), *more])
+    said = capsys.readouterr()
+    now = {row["task"]: (row["node"], row["gpu_index"]) for row in rows(imported / "placements.csv")}
+    for row in rows(tmp_path / "d.csv"):
+        if row["node"] in TAKEN:
+            assert with_placements
+            assert (row["node"], row["gpu_index"]) == now[row["task"]]
+        assert row["node"] != "tainted" or row["task"] == "team/lone"
+    assert "1 node takes no new task: cordoned (cordoned)" in said.err
+    assert "5 nodes take no new task with GPUs: amd (team/rocm asks for amd.com/gpu)" in said.err
+    if with_placements:
+        assert "3 tasks stay on nodes that take no new ones" in said.err  # old, slice, claimed
+
+
+def test_defrag_moves_no_task_to_a_node_that_is_closed_to_it(imported: Path, tmp_path: Path) -> None:
+    placements = ["--placements", str(imported / "placements.csv")]
+    after = tmp_path / "after.csv"
+    out = ["--out", str(tmp_path / "moves.csv"), "--placements-out", str(after)]
+    main(["defrag", *files(imported), *placements, *out])
+    moves = rows(tmp_path / "moves.csv")
+    assert moves
+    assert not {move["to_node"] for move in moves} & TAKEN
+    assert not {move["task"] for move in moves} & {"team/claimed", "team/slice"}
+    assert all(move["to_node"] != "tainted" or move["task"] == "team/lone" for move in moves)
+    stayed = {row["task"]: row for row in rows(after)}
+    assert stayed["team/claimed"]["gpu_index"] == "1-2"
+
+
+@pytest.mark.parametrize(
+    ("asks", "expected"),
+    [
+        ({GPU: "1"}, {"plain", "alibaba", "hami"}),
+        ({GPU: "2"}, {"plain", "alibaba"}),  # on hami one of two GPUs is shared
+        ({"annotations": share(500)}, {"plain", "alibaba"}),  # a node of HAMi serves no share of another dialect
+        ({GPU: "1", "spec": TOLERANT}, {"plain", "alibaba", "hami", "tainted"}),
+        ({GPU: "1", "spec": {"nodeSelector": {"kubernetes.io/hostname": "cordoned"}}}, set()),
+        ({GPU: "1", "spec": {"nodeSelector": {"kubernetes.io/hostname": "gaudi"}}}, set()),
+        ({"nvidia.com/mig-1g.10gb": "1"}, {"mig"}),
+        ({"nvidia.com/mig-3g.40gb": "1"}, set()),
+        ({"annotations": {"gpu-fraction": "0.5"}}, {"plain"}),
+        ({GPU: "1", "nvidia.com/gpumem": "20000"}, {"hami"}),  # MiB: a T4 cannot hold it
+        ({"aliyun.com/gpu-mem": "4"}, set()),  # no node offers it
+        ({"spec": {"nodeSelector": {"kubernetes.io/hostname": "gaudi"}}}, {"gaudi"}),  # without GPUs: it may
+    ],
+)
+def test_fit_names_only_nodes_that_are_open_to_the_pod(
+    tmp_path: Path, asks: dict[str, str], expected: set[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "pod.yaml").write_text(json.dumps(pod_json("wish", **asks)))
+    words = ["fit", "-f", str(tmp_path / "pod.yaml"), "--file", write_mixed(tmp_path), "--policy", "fgd"]
+    if not expected:
+        with pytest.raises(SystemExit) as ended:
+            main(words)
+        assert ended.value.code == 1
+        return
+    main(words)
+    said = capsys.readouterr().out
+    ((chosen, fitting),) = re.findall(r"decision: fgd: (\S+) .*chosen among (\d+) nodes that fit", said)
+    assert chosen in expected
+    assert int(fitting) == len(expected)
+    assert "4 nodes are blocked by 4 pods that were not understood" in said  # fit knows no claims' GPUs

@@ -1,0 +1,128 @@
+"""Edits of a datacenter: which nodes go, which come, where, and what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import wattpack as wp
+from wattpack.datasets.edits import edited, short_name, split_edits, with_edits
+from wattpack.datasets.sources import load_datacenter
+from wattpack.errors import UserError
+from wattpack.experiments.digests import datacenter_digest
+from wattpack.model.nodes import Datacenter
+
+
+def hall() -> Datacenter:
+    """Two nodes of two T4, one of one T4, one of eight G2, one without GPU."""
+    columns = {
+        "sn": ["a", "b", "c", "d", "e"],
+        "cpu_milli": [32_000, 32_000, 8_000, 96_000, 64_000],
+        "memory_mib": [1024, 1024, 512, 4096, 2048],
+        "gpu": [2, 2, 1, 8, 0],
+        "model": ["T4", "T4", "T4", "G2", ""],
+    }
+    return load_datacenter(columns, name="hall")
+
+
+@pytest.mark.parametrize(
+    ("remove", "left"),
+    [
+        (["T4"], "de"),
+        (["t4"], "de"),
+        (["T4-2"], "cde"),
+        (["1xT4-2"], "acde"),  # the last of them
+        (["2xT4"], "ade"),
+        (["cpu"], "abcd"),
+        (["T4", "G2"], "e"),
+    ],
+)
+def test_removed_nodes_are_those_of_the_model_or_the_last_so_many(remove: list[str], left: str) -> None:
+    assert "".join(edited(hall(), [], remove).names) == left
+
+
+def test_added_nodes_come_last_with_the_given_vcpu_and_memory() -> None:
+    found = edited(hall(), ["2xH100-8:128c:1024g"], [])
+    assert found.names[5:] == ("h100-80gb-hbm3-8-added-0001", "h100-80gb-hbm3-8-added-0002")
+    assert found.cpu_milli[5:].tolist() == [128_000, 128_000]
+    assert found.memory_mib[5:].tolist() == [1024 * 1024] * 2
+    assert [found.models[model] for model in found.model[5:]] == ["H100-80GB-HBM3"] * 2
+
+
+def test_without_figures_an_added_node_is_as_the_usual_one_of_its_kind_or_has_16_vcpu_and_128_gib_a_gpu() -> None:
+    found = edited(hall(), ["T4-2", "T4-4"], [])
+    assert found.cpu_milli[5:].tolist() == [32_000, 64_000]
+    assert found.memory_mib[5:].tolist() == [1024, 4 * 128 * 1024]
+
+
+def test_removals_come_first_and_edits_may_be_combined() -> None:
+    found = edited(hall(), ["1xT4-1", "1xcpu:8c:16g", "1xT4-1"], ["T4"])
+    assert found.names == ("d", "e", "t4-1-added-0001", "cpu-added-0001", "t4-1-added-0002")
+    assert found.name == "hall --remove T4 --add 1xT4-1 --add 1xcpu:8c:16g --add 1xT4-1"
+
+
+def test_an_edited_datacenter_has_the_digest_of_a_file_with_the_same_nodes(tmp_path: Path) -> None:
+    file = tmp_path / "nodes.csv"
+    file.write_text(
+        "sn,cpu_milli,memory_mib,gpu,model\n"
+        "d,96000,4096,8,G2\ne,64000,2048,0,\nx,16000,131072,1,T4\ny,8000,1024,1,H800\n"
+    )
+    same = edited(hall(), ["T4-1:16c:128g", "H800-1:8c:1g"], ["T4"])
+    assert datacenter_digest(same) == datacenter_digest(load_datacenter(file))
+    assert datacenter_digest(same) != datacenter_digest(hall())
+
+
+@pytest.mark.parametrize(
+    ("add", "remove", "said"),
+    [
+        (["20yH100"], [], "expected COUNTxMODEL-GPUS like 20xH100-8"),
+        (["2xNOSUCH-8"], [], "--add '2xNOSUCH-8': unknown GPU model 'NOSUCH'"),
+        (["0xT4-1"], [], "nodes"),
+        (["99999999xT4-1"], [], "expected 1 to 999,995 nodes"),
+        (["9" * 5000 + "xT4-1"], [], "expected one short word"),
+        (["T4-17"], [], "17 GPUs a node, expected 1 to 16"),
+        (["T4-0"], [], "0 GPUs a node, expected 1 to 16"),
+        (["2xcpu"], [], "expected its vCPU and GiB too, like 2xcpu:64c:256g"),
+        (["T4-1:999999999999c"], [], "expected at most"),
+        ([], ["H100"], "hall has no such node, expected one of cpu, G2, T4"),
+        ([], ["T4-8"], "hall has no such node"),
+        ([], ["9xT4"], "hall has 3 such nodes"),
+        ([], ["T4", "G2", "cpu"], "has no other nodes, expected at least one that is left"),
+        (["a b"], [], "expected one short word"),
+    ],
+)
+def test_a_wrong_edit_is_one_line_that_says_what_was_expected(add: list[str], remove: list[str], said: str) -> None:
+    with pytest.raises(UserError) as fault:
+        edited(hall(), add, remove)
+    assert said in str(fault.value)
+    assert "\n" not in str(fault.value)
+
+
+def test_a_short_name_of_a_model_means_the_only_one_that_begins_so() -> None:
+    fleet = load_datacenter("alibaba2026", remove=["A100", "A800-8"])
+    assert fleet.models == ("A10", "H20", "H800", "L20")
+    with pytest.raises(UserError, match="no such node"):
+        load_datacenter("alibaba2026", remove=["A"])
+
+
+def test_edits_behind_a_name_are_the_same_edits() -> None:
+    by_name = wp.load_datacenter("alibaba2023 --remove T4 --add 20xH100-8")
+    by_option = wp.load_datacenter("alibaba2023", add=["20xH100-8"], remove=["T4"])
+    assert datacenter_digest(by_name) == datacenter_digest(by_option)
+    assert by_name.name == by_option.name == "alibaba2023 --remove T4 --add 20xH100-8"
+    assert len(by_name) == 1213 - 404 + 20
+
+
+def test_a_name_and_its_edits_can_be_taken_apart() -> None:
+    text = with_edits("a/b c.csv", ["T4-1", "cpu:8c:8g"], ["G2"])
+    assert split_edits(text) == ("a/b c.csv", ["T4-1", "cpu:8c:8g"], ["G2"])
+    assert short_name(text) == "b c --remove G2 --add T4-1 --add cpu:8c:8g"
+    for plain in ("nodes.csv", "my --add", "x --adds y", "x --add a b"):
+        assert split_edits(plain) == (plain, [], [])
+
+
+def test_a_file_whose_name_looks_like_edits_is_that_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("x --add T4-1").write_text("sn,cpu_milli,memory_mib,gpu,model\nn1,8000,4096,2,T4\n")
+    assert load_datacenter("x --add T4-1").names == ("n1",)
