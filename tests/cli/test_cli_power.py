@@ -27,7 +27,7 @@ idle_w = 12
 source = "a meter in the rack"
 confidence = "curve"
 """
-WITH_BOTH = ("bound", "compare", "defrag", "explain", "fit", "import", "power", "replay", "tune")
+WITH_BOTH = ("bound", "compare", "datacenters", "defrag", "explain", "fit", "import", "power", "replay", "tune")
 
 
 @pytest.fixture

@@ -203,10 +203,14 @@ def _with(datacenter: Datacenter, new: NodeType) -> Datacenter:
 
 
 def _compacted(datacenter: Datacenter) -> Datacenter:
-    """Without models that no node has: the same columns as a file of these nodes gives."""
-    models = [datacenter.models[model] for model in datacenter.model.tolist()]
-    cpu_models = [datacenter.cpu_models[model] for model in datacenter.cpu_model.tolist()]
-    own = (datacenter.cpu_milli, datacenter.memory_mib, datacenter.gpus)
-    found = Datacenter.of(datacenter.names, *own, models, cpu_models, name=datacenter.name)
-    pools = [datacenter.pools[pool] for pool in datacenter.pool.tolist()]
-    return replace(found.in_pools(pools), own_base_mw=datacenter.own_base_mw)
+    """Without models that no node has, in order of first appearance: as a file of these nodes would have them."""
+    models, model = _used(datacenter.models, datacenter.model)
+    cpu_models, cpu_model = _used(datacenter.cpu_models, datacenter.cpu_model)
+    return replace(datacenter, models=models, model=model, cpu_models=cpu_models, cpu_model=cpu_model)
+
+
+def _used(names: tuple[str, ...], index: NDArray[np.int64]) -> tuple[tuple[str, ...], NDArray[np.int64]]:
+    """The names that `index` uses, and the index into them."""
+    places: dict[int, int] = {}
+    new = np.array([places.setdefault(old, len(places)) for old in index.tolist()], dtype=np.int64)
+    return tuple(names[old] for old in places), new
