@@ -18,7 +18,7 @@ LIMIT = "limit"  # the maker's power limit only; such entries are in no profile
 _LOGS = "readings in public logs; limit from the maker"
 _MAKER = "limit from the maker"
 # `wattpack calibrate gpu` read 78, 119 and 691 W; docs/guide/calibrate.md has all its readings.
-_H200 = "own measurements on two H200 (idle 76 and 78 W, context 118 and 119 W, full load 695 and 691 W)"
+_H200 = "two own measurements (idle 76 and 78 W, context 118 and 119 W, full load 695 and 691 W)"
 _TDP = "maximum is the maker's TDP"
 
 
