@@ -49,6 +49,21 @@ def test_the_token_goes_to_the_server_as_a_bearer_token() -> None:
     assert asked[0]["Authorization"] == "Bearer secret"
 
 
+def test_name_and_password_of_the_address_are_sent_and_never_shown() -> None:
+    """base64 of "me:a b" is bWU6YSBi."""
+    with serving(lambda asked: (500, b"", {})) as (address, asked):
+        server = Prometheus(address.replace("http://", "http://me:a%20b@"))
+        with pytest.raises(UserError, match=f"^{address}: answered 500"):
+            server.range("up", TIMES)
+    assert asked[0]["Authorization"] == "Basic bWU6YSBi"
+
+
+def test_a_path_before_the_api_is_kept() -> None:
+    with serving(lambda asked: matrix([])) as (address, asked):
+        Prometheus(f"{address}/prometheus/").range("up", TIMES)
+    assert asked[0]["path"] == "/prometheus/api/v1/query_range"
+
+
 def test_a_token_is_not_taken_to_another_server() -> None:
     with serving(lambda asked: matrix([])) as (other, seen):
         with (
@@ -90,7 +105,19 @@ def test_nobody_there_is_one_line() -> None:
 
 
 @pytest.mark.parametrize(
-    "url", ["", "x", "ftp://x", "http://", "http://a b", "http://127.0.0.1:x", "http://[::1", "http://h\n", "http://ü"]
+    "url",
+    [
+        "",
+        "x",
+        "ftp://x",
+        "http://",
+        "http://a b",
+        "http://127.0.0.1:x",
+        "http://[::1",
+        "http://h\n",
+        "http://ü",
+        "http://h?x=1",
+    ],
 )
 def test_an_address_that_is_none_is_refused(url: str) -> None:
     with pytest.raises(UserError, match="not an address, expected one like http"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import http.client
 import math
 import time
@@ -78,7 +79,7 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
 
 
 class Prometheus:
-    """One server. `token` goes into the header Authorization as a bearer token."""
+    """One server. A bearer token, or name and password in the address, go into the header Authorization."""
 
     def __init__(self, url: str, token: str = "", timeout_s: float = 60) -> None:
         try:
@@ -86,13 +87,23 @@ class Prometheus:
             good = parts.scheme in ("http", "https") and parts.hostname and (parts.port or 1) and url.isascii()
         except ValueError:  # a port that is no number, half of an IPv6 address
             good = False
-        if not good or any(letter.isspace() for letter in url) or not url.isprintable():
+        if (
+            not good
+            or any(letter.isspace() for letter in url)
+            or not url.isprintable()
+            or parts.query
+            or parts.fragment
+        ):
             raise UserError(f"{url!r}: not an address, expected one like http://prometheus.monitoring:9090")
-        self.address = url.rstrip("/")
+        host = parts.netloc.rpartition("@")[2]  # without a password: the address is in every message
+        self.address = f"{parts.scheme}://{host}{parts.path}".rstrip("/")
         self.timeout_s = timeout_s
         self._headers = {"Accept": "application/json", "User-Agent": "wattpack"}
         if token:
             self._headers["Authorization"] = f"Bearer {token}"
+        elif parts.username:
+            words = f"{urllib.parse.unquote(parts.username)}:{urllib.parse.unquote(parts.password or '')}"
+            self._headers["Authorization"] = f"Basic {base64.b64encode(words.encode()).decode()}"
         self._opener = urllib.request.build_opener(_NoRedirect)
         self._decoder = msgspec.json.Decoder(_Answer)
 

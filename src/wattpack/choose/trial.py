@@ -74,6 +74,8 @@ class Trial:
         workload = run_workload(self.trace, capacity, seeds.workload, UP_TO)
         shuffled = self.fleet.ordered(node_order(self.fleet, seeds.node_order))
         run = simulate(shuffled, workload, mix, self.target, seeds.policy, self.profile)
+        if len(run) == 0:  # the first task alone asks for more GPUs than there are
+            return Measured(np.ones(len(GRAR_AT)), np.zeros(len(WATTS_AT)))
         requested, served, power_w = run.requested_milli, run.allocated_milli, run.power_w
 
         def after(loads: NDArray[np.float64]) -> NDArray[np.int64]:

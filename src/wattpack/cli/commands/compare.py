@@ -22,6 +22,7 @@ from wattpack.engine.windows.batch import new_batch
 from wattpack.errors import UserError
 from wattpack.experiments.bound.ahead import bounds_ahead
 from wattpack.experiments.bound.curves import bound_is_quick, with_bound
+from wattpack.experiments.bound.headroom import little_to_save
 from wattpack.experiments.lineup import DEFAULT_POLICIES
 from wattpack.experiments.needs import need_tasks
 from wattpack.experiments.options import Moving, new_moving, parse_loads
@@ -141,7 +142,8 @@ def compare_command(
         print_curves(comparison.results, gpus)
         print_paths(summary=out / "summary.csv", report=out / "report.html", figure=figures)
     print_steady_states(comparison.steady, out)
-    for line in comparison.choices:
+    sentences = (little_to_save(comparison.results, name, load_datacenter(datacenter)) for name in traces)
+    for line in (*comparison.choices, *filter(None, sentences)):
         print(line)
     for name, texts in comparison.unplaceable.items():
         note(f"{name}: {never_fit(texts)}")

@@ -13,7 +13,10 @@ from wattpack.cli.progress import progress_bar
 from wattpack.datasets import alibaba2023
 from wattpack.datasets.edits import short_name, with_edits
 from wattpack.datasets.inflation import UP_TO
+from wattpack.datasets.sources import load_datacenter, load_trace
 from wattpack.errors import UserError
+from wattpack.experiments.bound.curves import bound_is_quick
+from wattpack.experiments.bound.headroom import LITTLE, little_to_save_on
 from wattpack.experiments.lineup import BASELINE
 from wattpack.experiments.options import parse_loads
 from wattpack.experiments.tune.measured import Measured
@@ -175,12 +178,22 @@ def show(tuned: Tuned, wanted: Wanted, out: Path, figures: list[Path]) -> None:
         table.add_row(Text(one.policy + mark), saving, grar, str(len(one.seeds)))
     Console().print(table)
     print()
-    for line in (*advice_lines(tuned, wanted), *tuned.choices):
+    for line in (*advice_lines(tuned, wanted), *tuned.choices, *what_helps(tuned, wanted)):
         print(line)
     print(f"runs     {outcome_text(tuned.outcome)}")
     print(f"pareto   {out / 'pareto.csv'}")
     for path in figures:
         print(f"figure   {path}")
+
+
+def what_helps(tuned: Tuned, wanted: Wanted) -> list[str]:
+    """Where the best candidate saves little: whether that is the fleet's fault, and what would help."""
+    trace = load_trace(wanted.trace)
+    if tuned.advice.best.saving > LITTLE or not bound_is_quick(trace):
+        return []
+    name, watts = Path(wanted.trace).stem, profile_option(wanted.profile)
+    line = little_to_save_on(load_datacenter(wanted.datacenter), trace, name, watts)
+    return [line] if line else []
 
 
 def advice_lines(tuned: Tuned, wanted: Wanted) -> list[str]:
