@@ -118,7 +118,7 @@ def explain(building: Building) -> list[str]:
     )
     return words + draw(
         given_options(
-            {"--target": TARGETS, "--top": number("0", "1", "20"), "--seed": number("0", "7"), **live}, faults
+            {"--target": TARGETS, "--top": number("0", "1", "20"), "--seed": number("0", "7"), **EDITS, **live}, faults
         )
     )
 
@@ -137,6 +137,7 @@ def defrag(building: Building) -> list[str]:
         "--target": TARGETS,
         "--allow-slower": None,
         "--same-model": None,
+        **EDITS,
         "--moves": number("1", "100"),
         "--gpu-worth": number("0", "50"),
         "--least": number("1"),
@@ -156,6 +157,7 @@ def bound(building: Building) -> list[str]:
         "--expected": None,
         "--profile": PROFILE,
         "--offline": number("0.05"),
+        **EDITS,
     }
     if faults:
         options["--against"] = st.sampled_from(("nowhere", ".", "nodes.csv", *NAMES))
@@ -195,6 +197,7 @@ def compare(building: Building) -> list[str]:
         "--bound": None,
         "--no-bound": None,
         "--trace": number("tasks.csv", "./tasks.csv"),
+        **EDITS,
         **WINDOWS,
         **places_of_runs(building),
     }
