@@ -42,7 +42,7 @@ def types_of(datacenter: Datacenter) -> list[TypeOfNodes]:
 
 
 def file_header(datacenter: Datacenter) -> tuple[str, ...]:
-    """The columns of a nodes file that holds this datacenter: CPU models, pools and base power only where there are some."""
+    """The columns of a nodes file that holds this datacenter; optional ones only where they say something."""
     return (*NODE_COLUMNS, *_optional(datacenter))
 
 
