@@ -133,6 +133,7 @@ def explain(building: Building) -> list[str]:
                 "--top": number("0", "1", "20"),
                 "--seed": number("0", "7"),
                 **power_options(building),
+                **EDITS,
                 **live,
             },
             faults,
@@ -154,6 +155,7 @@ def defrag(building: Building) -> list[str]:
         "--target": TARGETS,
         "--allow-slower": None,
         "--same-model": None,
+        **EDITS,
         "--moves": number("1", "100"),
         "--gpu-worth": number("0", "50"),
         "--least": number("1"),
@@ -173,6 +175,7 @@ def bound(building: Building) -> list[str]:
         "--expected": None,
         **power_options(building),
         "--offline": number("0.05"),
+        **EDITS,
     }
     if faults:
         options["--against"] = st.sampled_from(("nowhere", ".", "nodes.csv", *NAMES))
@@ -213,6 +216,7 @@ def compare(building: Building) -> list[str]:
         "--no-bound": None,
         **power_options(building),
         "--trace": number("tasks.csv", "./tasks.csv"),
+        **EDITS,
         **WINDOWS,
         **places_of_runs(building),
     }

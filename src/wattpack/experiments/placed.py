@@ -15,7 +15,7 @@ from wattpack.errors import UserError
 from wattpack.experiments.lineup import BASELINE
 from wattpack.model.node_watts import idle_and_full_w
 from wattpack.model.nodes import Datacenter
-from wattpack.model.pools import ANY_POOL
+from wattpack.model.pools import ANY_POOL, CPU
 from wattpack.model.power import GPU_MILLI, PowerProfile, total_power
 from wattpack.model.target import Target
 from wattpack.model.tasks import Workload
@@ -50,9 +50,13 @@ class Emptied:
 def emptied_nodes(
     before: NDArray[np.int32], after: NDArray[np.int32], datacenter: Datacenter, profile: PowerProfile
 ) -> Emptied:
-    """`before`, `after`: the node of each task, -1 for none."""
+    """`before`, `after`: the node of each task, -1 for none.
+
+    A node that takes only tasks without GPU has pods whose devices are not understood: it is not empty without ours.
+    """
     used, using = (np.isin(np.arange(len(datacenter)), node[node >= 0]) for node in (before, after))
-    empty = np.flatnonzero(used & ~using)
+    has_others = np.array([CPU in pool.only.split("|") for pool in datacenter.pools])[datacenter.pool]
+    empty = np.flatnonzero(used & ~using & ~has_others)
     idle_w = idle_and_full_w(datacenter, profile)[0]
     names = tuple(datacenter.names[n] for n in empty.tolist())
     return Emptied(names, float(idle_w[empty].sum()), int((using & ~used).sum()))
