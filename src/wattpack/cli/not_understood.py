@@ -6,6 +6,7 @@ from pathlib import Path
 
 from wattpack.cli.streams import note
 from wattpack.datasets.csv_files import read_rows
+from wattpack.datasets.sources import DATACENTERS
 from wattpack.model.nodes import Datacenter
 from wattpack.model.pools import CPU, NONE
 
@@ -21,7 +22,8 @@ def with_closed_nodes(datacenter: Datacenter, nodes: Path, *others: Path) -> Dat
     """
     held = _not_understood(nodes, *others)
     closed = datacenter.closed_to_gpu_tasks(held) if held else datacenter
-    why = {row.text("sn"): row.text("why") for row in read_rows(nodes, ("sn",), ("why",))}
+    rows = () if str(nodes) in DATACENTERS else read_rows(nodes, ("sn",), ("why",))  # a built-in one has no file
+    why = {row.text("sn"): row.text("why") for row in rows}
     why |= {name: f"{'; '.join(pods[:SHOWN])}{more(pods)}" for name, pods in held.items()}
     for word, what in ((NONE, "no new task"), (CPU, "no new task with GPUs")):
         names = [n for n, p in zip(closed.names, closed.pool.tolist(), strict=True) if word in closed.pools[p].only]
