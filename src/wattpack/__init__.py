@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from wattpack.errors import RunError, UserError
     from wattpack.experiments.curves import Curves
     from wattpack.experiments.policy_check.check import check_policy
-    from wattpack.experiments.simulate import simulate
+    from wattpack.experiments.simulate import choose_policy, simulate
     from wattpack.jit import kernel
     from wattpack.model.nodes import Datacenter
     from wattpack.model.policy import ANY_GPU, Normalise, Pick, Policy
@@ -38,6 +38,7 @@ _HOME = {
     "load_datacenter": "datasets.sources",
     "load_trace": "datasets.sources",
     "simulate": "experiments.simulate",
+    "choose_policy": "experiments.simulate",
     "compare": "comparison",
     "Comparison": "comparison",
     "Curves": "experiments.curves",
@@ -74,6 +75,7 @@ __all__ = [
     "Workload",
     "__version__",
     "check_policy",
+    "choose_policy",
     "compare",
     "kernel",
     "load_datacenter",
