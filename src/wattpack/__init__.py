@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from wattpack.comparison import Comparison, compare
+    from wattpack.datasets.power_files import load_power
     from wattpack.datasets.sources import load_datacenter, load_trace
     from wattpack.engine.runs.record import Run
     from wattpack.errors import RunError, UserError
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 _HOME = {
     "load_datacenter": "datasets.sources",
     "load_trace": "datasets.sources",
+    "load_power": "datasets.power_files",
     "simulate": "experiments.simulate",
     "compare": "comparison",
     "Comparison": "comparison",
@@ -77,6 +79,7 @@ __all__ = [
     "compare",
     "kernel",
     "load_datacenter",
+    "load_power",
     "load_trace",
     "register",
     "simulate",

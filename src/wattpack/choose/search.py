@@ -21,6 +21,7 @@ PORTFOLIO = (
     *("fgd:0.7+pwrexpected:0.3", "fgd:0.9+pwrexpected:0.1", "ocs@1", "ocs@0.7", "ocs@0.1"),
 )
 GRAR_LOSS = {FILL_UP: 0.001, STEADY: 0.002}  # below FGD's GRAR by more at any load: the member serves too little
+CHECKED_LOSS = {FILL_UP: 0.0005, STEADY: 0.002}  # the same where the best one is checked: GRAR near the limit is luck
 HOPELESS = {FILL_UP: 0.02, STEADY: 0.03}  # so far below that no further run is made
 LEAST_RUNS = {FILL_UP: 2, STEADY: 1}  # before that is judged
 
@@ -59,7 +60,7 @@ def search(
         if best.expression == BASELINE:
             break
         again = checked.member(best.expression)
-        if again is None or again.grar_below >= -GRAR_LOSS[regime]:
+        if again is None or again.grar_below >= -CHECKED_LOSS[regime]:
             return Found(best.expression, tuple(members))
         found = replace(best, grar_below=again.grar_below, runs=best.runs + again.runs)
         members[members.index(best)] = found

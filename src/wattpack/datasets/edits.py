@@ -180,11 +180,12 @@ def _with(datacenter: Datacenter, new: NodeType) -> Datacenter:
         own if text in own else (*own, text)
         for own, text in ((datacenter.models, new.model), (datacenter.cpu_models, new.cpu_model))
     )
-    pools = datacenter.pools if OPEN in datacenter.pools else (*datacenter.pools, OPEN)
 
     def longer(column: NDArray[np.int64], value: int) -> NDArray[np.int64]:
         return np.concatenate([column, np.full(new.nodes, value, dtype=np.int64)])
 
+    pools = datacenter.pools if OPEN in datacenter.pools else (*datacenter.pools, OPEN)
+    base = datacenter.own_base_mw
     return replace(
         datacenter,
         names=(*datacenter.names, *names),
@@ -197,6 +198,7 @@ def _with(datacenter: Datacenter, new: NodeType) -> Datacenter:
         cpu_models=cpu_models,
         pool=longer(datacenter.pool, pools.index(OPEN)),
         pools=pools,
+        own_base_mw=None if base is None else longer(base, -1),
     )
 
 

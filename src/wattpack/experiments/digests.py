@@ -12,7 +12,7 @@ from wattpack.jit import source_digest
 from wattpack.model.nodes import Datacenter
 from wattpack.model.policy import Mix, Policy
 from wattpack.model.pools import OPEN
-from wattpack.model.power import PROFILES, PowerProfile
+from wattpack.model.power import PROFILES, PowerProfile, profile_text
 from wattpack.model.tasks import Workload
 from wattpack.policies import BUILT_IN
 
@@ -45,6 +45,8 @@ def datacenter_digest(datacenter: Datacenter) -> str:
     names = "\n".join((*datacenter.models, "", *datacenter.cpu_models)).encode()
     if datacenter.pools != (OPEN,):
         columns, names = [*columns, datacenter.pool], names + repr(datacenter.pools).encode()
+    if datacenter.own_base_mw is not None:  # a datacenter without base power has the digest that it always had
+        columns, names = [*columns, datacenter.own_base_mw], names + b"\nbase_mw"
     return digest(b"".join(np.ascontiguousarray(column, dtype="<i8").tobytes() for column in columns) + names)
 
 
@@ -54,7 +56,7 @@ def trace_digest(trace: Workload) -> str:
 
 def profile_digest(name: str, profile: PowerProfile) -> str:
     """Of the watts of a profile of the user's own; empty for a built-in one."""
-    return "" if PROFILES.get(name) == profile else digest(repr(profile).encode())
+    return "" if PROFILES.get(name) == profile else digest(profile_text(profile).encode())
 
 
 def own_policies(mix: Mix) -> list[Policy]:

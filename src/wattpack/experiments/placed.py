@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from wattpack.datasets.placements import Placements
 from wattpack.engine.core.engine import Engine
-from wattpack.engine.core.state import ALLOCATED, CPU_POWER, FRAGMENTATION, GPU_POWER, MICRO
+from wattpack.engine.core.state import ALLOCATED, BASE_POWER, CPU_POWER, FRAGMENTATION, GPU_POWER, MICRO
 from wattpack.engine.runs.record import Run, gpu_index_text
 from wattpack.errors import UserError
 from wattpack.experiments.lineup import BASELINE
@@ -92,7 +92,7 @@ def measure_placements(
     """Of the placements as they are."""
     totals = engine_with(placements, datacenter, workload, target, profile).state.totals
     return Placed(
-        power_w=int(total_power(totals[CPU_POWER], totals[GPU_POWER])) / 1000,
+        power_w=int(total_power(totals[CPU_POWER], totals[GPU_POWER], totals[BASE_POWER])) / 1000,
         served_gpus=int(totals[ALLOCATED]) / GPU_MILLI,
         requested_gpus=int(workload.gpu_request_milli().sum()) / GPU_MILLI,
         fragmentation_gpus=float(totals[FRAGMENTATION : FRAGMENTATION + 6].sum()) / MICRO / GPU_MILLI,
@@ -104,7 +104,7 @@ def measure_placements(
 def measure_run(run: Run) -> Placed:
     """Of a policy's own run, after its last task."""
     if len(run) == 0:
-        power_w = int(total_power(run.start[CPU_POWER], run.start[GPU_POWER])) / 1000
+        power_w = int(total_power(run.start[CPU_POWER], run.start[GPU_POWER], run.start[BASE_POWER])) / 1000
         return Placed(power_w, 0, 0, float(run.start[FRAGMENTATION:].sum()) / MICRO / GPU_MILLI, 0, 0)
     return Placed(
         power_w=float(run.power_w[-1]),

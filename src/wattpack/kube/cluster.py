@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wattpack.engine.core.engine import Engine
-from wattpack.engine.core.state import CPU_POWER, FRAGMENTATION, GPU_POWER, MICRO
+from wattpack.engine.core.state import BASE_POWER, CPU_POWER, FRAGMENTATION, GPU_POWER, MICRO
 from wattpack.engine.live.one_decision import Choice, consider, place_one, release_one
 from wattpack.kube.auto import Auto
 from wattpack.kube.cluster_engine import ClusterEngine
@@ -250,7 +250,7 @@ class Cluster:
         if engine is None:
             return 0.0
         totals = engine.state.totals
-        return float(total_power(totals[CPU_POWER], totals[GPU_POWER])) / 1000
+        return float(total_power(totals[CPU_POWER], totals[GPU_POWER], totals[BASE_POWER])) / 1000
 
     def fragmentation_gpus(self) -> float:
         engine = self.engine()

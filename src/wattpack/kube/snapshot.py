@@ -27,9 +27,10 @@ from wattpack.kube.pools import in_pools
 from wattpack.kube.read_node import gpu_memories, read_node
 from wattpack.kube.read_pod import FINISHED, read_cpu_and_memory, read_pod
 from wattpack.kube.reading import Reading
+from wattpack.model.gpu_names import entry_name
 from wattpack.model.nodes import MAX_GPUS
 from wattpack.model.pools import CPU, HELD, NONE, only_words
-from wattpack.model.power import GPU_MILLI
+from wattpack.model.power import GPU_MILLI, entry_to_add
 from wattpack.model.tasks import TaskClass
 
 NAMELESS = "without a name, expected metadata.name"
@@ -115,7 +116,8 @@ class _Taking:
         if model == "":
             raise Unreadable(
                 f"ResourceSlices offer {offered.product or 'GPUs without a product name'!r}, "
-                f'a model without a power entry: map it in the configuration, [models] "{offered.product}" = "..."'
+                f'a model without a power entry: map it in the configuration, [models] "{offered.product}" = "...", '
+                f"or put {entry_to_add('gpu', entry_name(offered.product))} into a power file (--power)"
             )
         self.close(facts.name, CPU, "resource claims")
         return facts._replace(gpus=max(facts.gpus, offered.gpus), model=model)
