@@ -74,7 +74,7 @@ class Known(NamedTuple):
 
 
 def gpu_labels(reading: Reading) -> tuple[str, ...]:
-    """Labels whose word is final, in order: selectors of pods may name them too."""
+    """Labels whose word is final, in order."""
     return tuple(dict.fromkeys((reading.gpu_model_label, *reading.dialect.model_labels, *PRODUCT_LABELS)))
 
 
