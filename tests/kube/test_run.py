@@ -54,8 +54,11 @@ async def test_a_configuration_that_needs_a_restart_is_rejected() -> None:
         await take_config(service, msgspec.structs.replace(service.config, lease=LeaseConfig(duration_s=3)))
 
 
-@in_a_loop
-async def test_a_power_file_is_taken_over_and_its_change_is_noticed(tmp_path: Path) -> None:
+def test_a_power_file_is_taken_over_and_its_change_is_noticed(tmp_path: Path) -> None:
+    asyncio.run(a_power_file_is_taken_over(tmp_path))
+
+
+async def a_power_file_is_taken_over(tmp_path: Path) -> None:
     """Two nodes of 100 W base power each."""
     power, file = tmp_path / "own.toml", tmp_path / "wattpack.toml"
     power.write_text("[node]\nbase_w = 100\n")

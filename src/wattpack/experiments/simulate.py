@@ -97,14 +97,16 @@ def choose_policy(
     datacenter: Datacenter | str | Path,
     trace: Workload | str | Path,
     *,
-    profile: PowerProfile | str = PAPER,
+    profile: PowerProfile | str | None = None,
+    power: str | Path | None = None,
     steady: bool = False,
 ) -> Choice:
     """What `auto` stands for on this datacenter and trace, and why: `expression`, `because`, `text`, `members`.
 
-    steady: where tasks come and go; else while the datacenter fills up.
+    `profile` and `power`: as for `simulate`. `steady`: where tasks come and go; else while the datacenter fills up.
     """
-    datacenter, trace, profile = as_datacenter(datacenter), as_workload(trace), chosen_profile(profile)
+    profile = chosen_profile(profile, power)
+    datacenter, trace = as_datacenter(datacenter, profile), as_workload(trace)
     check_models(datacenter, profile)
     return choose(datacenter, trace, profile, STEADY if steady else FILL_UP)
 
