@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from wattpack.errors import RunError, UserError
     from wattpack.experiments.curves import Curves
     from wattpack.experiments.policy_check.check import check_policy
-    from wattpack.experiments.simulate import simulate
+    from wattpack.experiments.simulate import choose_policy, simulate
     from wattpack.jit import kernel
     from wattpack.model.nodes import Datacenter
     from wattpack.model.policy import ANY_GPU, Normalise, Pick, Policy
@@ -40,6 +40,7 @@ _HOME = {
     "load_trace": "datasets.sources",
     "load_power": "datasets.power_files",
     "simulate": "experiments.simulate",
+    "choose_policy": "experiments.simulate",
     "compare": "comparison",
     "Comparison": "comparison",
     "Curves": "experiments.curves",
@@ -76,6 +77,7 @@ __all__ = [
     "Workload",
     "__version__",
     "check_policy",
+    "choose_policy",
     "compare",
     "kernel",
     "load_datacenter",

@@ -231,6 +231,22 @@ def test_the_decisions_are_those_of_the_expression_chosen():
     assert (auto.gpus == plain.gpus).all()
 
 
+def test_python_makes_the_choice_alone():
+    from wattpack import choose_policy
+
+    assert choose_policy(fleet(), TRACE, steady=True) == choose(fleet(), TRACE, PAPER, "steady")
+    assert choose_policy(fleet(), TRACE, profile="linear") == choose(fleet(), TRACE, PROFILES["linear"], "fill-up")
+
+
+def test_a_trace_of_very_many_classes_is_sampled_in_proportion():
+    tasks = [TaskClass(1000 + i, 1024, 1, 1 + i % 999) for i in range(3000)] + [TaskClass(1000, 1024, 0, 0)] * 3000
+    small = counted(Workload.of(tasks))
+    assert len(small.classes) <= 150
+    assert len(small) == 150
+    assert sum(small.classes[k].num_gpu == 0 for k in small.sequence.tolist()) == 75
+    assert all(task.gpu_milli % 50 == 0 for task in small.classes)
+
+
 def test_auto_with_a_learnt_target_is_one_line():
     from wattpack import simulate as run
 

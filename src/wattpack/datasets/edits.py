@@ -180,7 +180,6 @@ def _with(datacenter: Datacenter, new: NodeType) -> Datacenter:
         own if text in own else (*own, text)
         for own, text in ((datacenter.models, new.model), (datacenter.cpu_models, new.cpu_model))
     )
-    pools = datacenter.pools if OPEN in datacenter.pools else (*datacenter.pools, OPEN)
 
     def longer(column: NDArray[np.int64], value: int) -> NDArray[np.int64]:
         return np.concatenate([column, np.full(new.nodes, value, dtype=np.int64)])

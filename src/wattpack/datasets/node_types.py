@@ -25,7 +25,9 @@ class TypeOfNodes(NamedTuple):
 
 def types_of(datacenter: Datacenter) -> list[TypeOfNodes]:
     """In the order of their first nodes."""
-    _, firsts, counts = np.unique(datacenter.types, return_index=True, return_counts=True)
+    base_mw = np.zeros(len(datacenter)) if datacenter.own_base_mw is None else datacenter.own_base_mw
+    kinds = np.stack([datacenter.types, base_mw], axis=1)
+    _, firsts, counts = np.unique(kinds, axis=0, return_index=True, return_counts=True)
     found = [
         TypeOfNodes(
             count,
@@ -42,19 +44,19 @@ def types_of(datacenter: Datacenter) -> list[TypeOfNodes]:
 
 
 def file_header(datacenter: Datacenter) -> tuple[str, ...]:
-    """The columns of a nodes file that holds this datacenter; optional ones only where they say something."""
+    """The columns of a nodes file that holds this datacenter: optional ones only where they say something."""
     return (*NODE_COLUMNS, *_optional(datacenter))
 
 
 def _optional(datacenter: Datacenter) -> dict[str, list[str]]:
     """The optional columns that say something."""
+    base_mw = [] if datacenter.own_base_mw is None else datacenter.own_base_mw.tolist()
     pools = [datacenter.pools[pool] for pool in datacenter.pool.tolist()]
-    base_mw = np.full(len(datacenter), -1) if datacenter.own_base_mw is None else datacenter.own_base_mw
     columns = {
         "cpu_model": [datacenter.cpu_models[model] for model in datacenter.cpu_model.tolist()],
         "pool": [pool.name for pool in pools],
         "only": [pool.only for pool in pools],
-        "base_w": ["" if mw < 0 else f"{mw / 1000:g}" for mw in base_mw.tolist()],
+        "base_w": ["" if mw < 0 else f"{mw / 1000:.12g}" for mw in base_mw],
     }
     return {column: texts for column, texts in columns.items() if any(texts)}
 

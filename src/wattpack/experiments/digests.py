@@ -13,7 +13,7 @@ from wattpack.model.nodes import Datacenter
 from wattpack.model.policy import Mix, Policy
 from wattpack.model.pools import OPEN
 from wattpack.model.power import PROFILES, PowerProfile, profile_text
-from wattpack.model.tasks import Workload
+from wattpack.model.tasks import TaskClass, Workload
 from wattpack.policies import BUILT_IN
 
 PACKAGE = Path(__file__).parents[1]
@@ -51,7 +51,15 @@ def datacenter_digest(datacenter: Datacenter) -> str:
 
 
 def trace_digest(trace: Workload) -> str:
-    return digest(repr(trace.classes).encode() + np.ascontiguousarray(trace.sequence, dtype="<i4").tobytes())
+    texts = "".join(f"{_class_text(task)}, " for task in trace.classes)
+    classes = f"({texts.removesuffix(', ') if len(trace.classes) != 1 else texts.removesuffix(' ')})"
+    return digest(classes.encode() + np.ascontiguousarray(trace.sequence, dtype="<i4").tobytes())
+
+
+def _class_text(task: TaskClass) -> str:
+    """Its repr; that of a class without pools is as it was before there were any, so that earlier ids hold."""
+    text = repr(task)
+    return text if task.pool_spec else text.removesuffix(", pool_spec='')") + ")"
 
 
 def profile_digest(name: str, profile: PowerProfile) -> str:

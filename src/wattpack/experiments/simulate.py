@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from wattpack.choose.choice import resolve
+from wattpack.choose.choice import Choice, choose, resolve
 from wattpack.datasets.inflation import seeded
 from wattpack.datasets.sources import as_datacenter, as_workload
 from wattpack.engine.runs.arrivals import simulate as simulate_arrivals
@@ -22,7 +22,7 @@ from wattpack.model.nodes import Datacenter
 from wattpack.model.power import PowerProfile
 from wattpack.model.target import Target
 from wattpack.model.tasks import Workload
-from wattpack.policies.expression import FILL_UP, canonical, is_auto
+from wattpack.policies.expression import FILL_UP, STEADY, canonical, is_auto
 
 
 def simulate(
@@ -91,6 +91,22 @@ def simulate(
     if window.tasks > 1:
         return simulate_windows(datacenter, workload, mix, aim, seeded(0).policy, profile, window, times)
     return simulate_arrivals(datacenter, workload, mix, aim, seeded(0).policy, profile)
+
+
+def choose_policy(
+    datacenter: Datacenter | str | Path,
+    trace: Workload | str | Path,
+    *,
+    profile: PowerProfile | str = PAPER,
+    steady: bool = False,
+) -> Choice:
+    """What `auto` stands for on this datacenter and trace, and why: `expression`, `because`, `text`, `members`.
+
+    steady: where tasks come and go; else while the datacenter fills up.
+    """
+    datacenter, trace, profile = as_datacenter(datacenter), as_workload(trace), chosen_profile(profile)
+    check_models(datacenter, profile)
+    return choose(datacenter, trace, profile, STEADY if steady else FILL_UP)
 
 
 def _checked(arrival_s: ArrayLike, tasks: int) -> NDArray[np.float64]:
