@@ -9,7 +9,7 @@ import pytest
 
 from wattpack.datasets.csv_files import read_datacenter, read_workload
 from wattpack.engine.runs.arrivals import simulate
-from wattpack.engine.runs.staying import simulate_beside, staying_tasks
+from wattpack.engine.windows.staying import simulate_beside, staying_tasks
 from wattpack.errors import UserError
 from wattpack.model.fit import FITS, NO_POOL, fits
 from wattpack.model.nodes import Datacenter

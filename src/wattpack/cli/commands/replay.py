@@ -20,8 +20,8 @@ from wattpack.datasets.sources import load_trace
 from wattpack.engine.runs.arrivals import simulate
 from wattpack.engine.runs.learning import LEARNT, simulate_learning
 from wattpack.engine.runs.record import Run
-from wattpack.engine.runs.staying import simulate_beside, staying_tasks
 from wattpack.engine.windows.batch import new_batch, simulate_windows
+from wattpack.engine.windows.staying import simulate_beside, staying_tasks
 from wattpack.errors import UserError
 from wattpack.experiments.compare import unplaceable_classes
 from wattpack.experiments.placed import measure_placements, measure_run
