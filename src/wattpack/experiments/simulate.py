@@ -19,7 +19,7 @@ from wattpack.errors import UserError
 from wattpack.experiments.fill_up import run_seed
 from wattpack.experiments.spec.chosen import check_models, chosen_number, chosen_policy, chosen_profile, chosen_seed
 from wattpack.model.nodes import Datacenter
-from wattpack.model.power import PAPER, PowerProfile
+from wattpack.model.power import PowerProfile
 from wattpack.model.target import Target
 from wattpack.model.tasks import Workload
 from wattpack.policies.expression import FILL_UP, STEADY, canonical, is_auto
