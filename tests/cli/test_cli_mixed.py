@@ -43,8 +43,8 @@ def test_the_table_says_what_was_understood_assumed_closed_and_left_out(
     for line in (
         "understood  10 nodes  30 GPUs (A100-SXM4-80GB, T4)",
         "understood  10 tasks  10 with GPUs, 2 pending; 7.442 GPUs allocated",
-        "understood   2 tasks  ask for GPUs in alibaba",
-        "understood   1 task   ask for GPUs in resource claims",
+        "understood   2 tasks  with GPUs in dialect alibaba",
+        "understood   1 task   with GPUs through resource claims",
         "assumed      6 tasks  which GPUs they hold is not known: the first that fit (team/hami, team/kai, team/",
         "assumed      1 task   GPU memory as a share of the smallest GPU that holds it (team/hami)",
         "closed       1 node   cordoned: no new task (cordoned)",

@@ -483,7 +483,7 @@ def calibrate_prometheus(building: Building) -> list[str]:
         "--end": st.sampled_from(("2026-11-16T12:00:00Z", "2026-01-01")),
         "--share": st.sampled_from(("utilisation", "requests", "x")),
         "--token-file": number("token"),
-        "--timeout": number("1"),
+        "--timeout-seconds": number("1"),
     }
     return words + draw(given_options(options, faults))
 

@@ -108,9 +108,9 @@ def test_like_inherits_from_another_model() -> None:
 
 
 def test_a_model_of_which_the_catalog_has_only_the_limit_needs_only_its_idle_power() -> None:
-    assert over("[gpu.GB200]\nidle_w = 150\n", "measured").profile.gpu("GB200").max_w == pytest.approx(840)
-    assert refused("[gpu.GB200]") == (
-        'own.toml: gpu."GB200": no idle_w, expected them for a model without a catalog entry'
+    assert over("[gpu.GB300]\nidle_w = 150\n", "measured").profile.gpu("GB300").max_w == pytest.approx(980)
+    assert refused("[gpu.GB300]") == (
+        'own.toml: gpu."GB300": no idle_w, expected them for a model without a catalog entry'
     )
 
 

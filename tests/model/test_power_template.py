@@ -27,8 +27,8 @@ def test_a_template_of_known_models_changes_no_watts_as_it_is_and_with_every_lin
 
 
 def test_a_model_that_nobody_knows_is_asked_for() -> None:
-    text = power_template(["X100", "GB200"], ["Own CPU"], MEASURED)
+    text = power_template(["X100", "GB300"], ["Own CPU"], MEASURED)
     assert "# X100: not known. Fill in idle_w and max_w" in text
-    assert "# limit_w = 1200   # the catalog" in text
+    assert "# limit_w = 1400   # the catalog" in text
     with pytest.raises(UserError, match=r'gpu."X100": no idle_w and no max_w.*cpu."Own CPU": no cores'):
         lay_over(parse_power(text.encode(), "t"), "t", "t")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
+from wattpack.kube.dialects import DIALECTS
 from wattpack.kube.snapshot import Snapshot
 from wattpack.model.power import PowerProfile
 
@@ -41,11 +42,12 @@ def understood(snapshot: Snapshot) -> Iterable[Line]:
     with_gpu = sum(1 for task in tasks if task.pod.task.num_gpu)
     yield Line(UNDERSTOOD, len(tasks), "tasks", f"{with_gpu} with GPUs, {pending} pending; {held:g} GPUs allocated")
     for dialect, count in sorted(snapshot.dialects.items()):
-        yield Line(UNDERSTOOD, count, "tasks", f"ask for GPUs in {dialect}")
+        words = f"in dialect {dialect}" if dialect in DIALECTS else f"through {dialect}"
+        yield Line(UNDERSTOOD, count, "tasks", f"with GPUs {words}")
     if snapshot.of_nodes:
         yield Line(UNDERSTOOD, snapshot.of_nodes, "pods", "of DaemonSets and static: subtracted from their nodes")
     if snapshot.finished:
-        yield Line(UNDERSTOOD, snapshot.finished, "pods", "have finished: not tasks")
+        yield Line(UNDERSTOOD, snapshot.finished, "pods", "finished: not tasks")
 
 
 def assumed(snapshot: Snapshot, profile: PowerProfile, rename: Rename) -> Iterable[Line]:

@@ -94,7 +94,7 @@ GPUS = {
     # Blackwell
     "B200": GpuEntry(140, 190, 1000, 183359, READINGS),
     "B300": GpuEntry(180, None, 1100, 275040, IDLE),
-    "GB200": GpuEntry(None, None, 1200, 189471, LIMIT, _MAKER),
+    "GB200": GpuEntry(166, None, 1200, 189471, IDLE),
     "GB300": GpuEntry(None, None, 1400, None, LIMIT, _MAKER),
     "RTX-PRO-6000-Blackwell-Server-Edition": GpuEntry(34, None, 600, 97887, IDLE),
     # AMD. An OAM of MI250 and MI250X holds two dies and Kubernetes counts dies, so those do not have the label's name.

@@ -22,7 +22,8 @@ from wattpack.kube.dialects import find_dialect
 from wattpack.kube.hidden_names import hidden_names
 from wattpack.kube.import_files import read_cluster_files
 from wattpack.kube.not_understood import NotUnderstood, in_words
-from wattpack.kube.snapshot import Snapshot, Task, take_snapshot
+from wattpack.kube.place_pods import Task
+from wattpack.kube.snapshot import Snapshot, take_snapshot
 
 NODES = ("sn", "cpu_milli", "memory_mib", "gpu", "model", "cpu_model", "pool", "only", "why")
 TASKS = (
