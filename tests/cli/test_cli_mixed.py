@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import re
+import threading
 from pathlib import Path
 
 import pytest
@@ -136,3 +138,29 @@ def test_fit_names_only_nodes_that_are_open_to_the_pod(
     assert chosen in expected
     assert int(fitting) == len(expected)
     assert "4 nodes are blocked by 4 pods that were not understood" in said  # fit knows no claims' GPUs
+
+
+def test_closed_nodes_stay_closed_in_an_edited_datacenter_and_without_a_file(
+    imported: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tasks, decisions = str(imported / "tasks.csv"), tmp_path / "d.csv"
+    edited = ["--add", "2xA100-SXM4-80GB-4", "--remove", "1xT4-2"]
+    main(["replay", *files(imported), *edited, "--policy", "fgd", "--decisions", str(decisions)])
+    assert not {row["node"] for row in rows(decisions)} & TAKEN
+    capsys.readouterr()
+    main(["replay", "--nodes", "alibaba2023", "--tasks", tasks, "--policy", "fgd", "--decisions", str(decisions)])
+    assert "take no new task" not in capsys.readouterr().err
+    assert sum(row["node"] != "" for row in rows(decisions)) == 9  # pools are of other nodes; no A100-SXM4-80GB there
+
+
+def test_nodes_may_come_through_a_pipe(imported: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A pipe can be read once: the reasons are missing then, the nodes are closed all the same."""
+    pipe, decisions = tmp_path / "pipe", tmp_path / "d.csv"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=pipe.write_text, args=((imported / "nodes.csv").read_text(),))
+    writer.start()
+    tasks = ["--tasks", str(imported / "tasks.csv")]
+    main(["replay", "--nodes", str(pipe), *tasks, "--policy", "fgd", "--decisions", str(decisions)])
+    writer.join()
+    assert not {row["node"] for row in rows(decisions)} & TAKEN
+    assert "1 node takes no new task: cordoned" in capsys.readouterr().err
