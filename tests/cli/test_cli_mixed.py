@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from kube.made import pod_json
+from kube.made import node_json, pod_json
 from kube.mixed import GPU, TAKEN, TOLERANT, share, write_mixed
 from wattpack.cli import main
 
@@ -164,3 +164,23 @@ def test_nodes_may_come_through_a_pipe(imported: Path, tmp_path: Path, capsys: p
     writer.join()
     assert not {row["node"] for row in rows(decisions)} & TAKEN
     assert "1 node takes no new task: cordoned" in capsys.readouterr().err
+
+
+def test_strict_takes_nodes_that_pools_cannot_tell_apart_for_a_loss(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """100 kinds of two nodes each, all named by tasks: 62 pools are the most."""
+    labels = [{"shelf": str(i // 2)} for i in range(200)]
+    nodes = [node_json(f"n{i:03d}", gpus=1, labels=one) for i, one in enumerate(labels)]
+    pods = [pod_json(f"p{i}", spec={"nodeSelector": {"shelf": str(i)}}, **{GPU: "1"}) for i in range(100)]
+    (tmp_path / "c.json").write_text(json.dumps({"kind": "List", "items": [*nodes, *pods]}))
+    words = ["import", "--file", str(tmp_path / "c.json"), "--out", str(tmp_path / "in")]
+    with pytest.raises(SystemExit) as ended:
+        main([*words, "--strict"])
+    assert ended.value.code == 2
+    assert "78 nodes: more than 62 kinds of nodes: no new task" in capsys.readouterr().err
+    main(words)
+    assert "closed       78 nodes  more than 62 kinds of nodes: no new task (" in capsys.readouterr().out
+    assert sum(row["only"] == "none" for row in rows(tmp_path / "in" / "nodes.csv")) == 78
+    main(["replay", *files(tmp_path / "in"), "--policy", "fgd", "--decisions", str(tmp_path / "d.csv")])
+    assert sum(row["node"] != "" for row in rows(tmp_path / "d.csv")) == 61

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from wattpack.kube.dialects import DIALECTS
+from wattpack.kube.pools import TOO_MANY
 from wattpack.kube.snapshot import Snapshot
 
 Rename = Callable[[str, str], str]
@@ -104,8 +105,8 @@ def named(names: Sequence[str]) -> str:
 
 
 def losses(lines: Sequence[Line]) -> str:
-    """One line about everything that was left out, empty if nothing was."""
-    lost = [line for line in lines if line.group == LEFT_OUT]
+    """One line about everything that was left out, and nodes closed for want of pools; empty if there is nothing."""
+    lost = [line for line in lines if line.group == LEFT_OUT or line.text.startswith(TOO_MANY)]
     first = "; ".join(f"{line.number} {line.what}: {line.text}{named(line.names)}" for line in lost[:SHOWN])
     more = f"; and {len(lost) - SHOWN} more reasons" if len(lost) > SHOWN else ""
     return f"{first}{more}"
