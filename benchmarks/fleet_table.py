@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -118,6 +119,31 @@ def worst(rows: Sequence[dict[str, Any]], policy: str, count: int, nodes: Mappin
             )
             lines.append(f"    {nodes[row['fleet']]}")
     return "\n".join(lines)
+
+
+def failures(rows: Sequence[dict[str, Any]], policy: str) -> str:
+    """Every setting where a policy serves less than FGD, or draws more than the best of FGD and the mixes that serve
+    as much, as Markdown."""
+    lines = [
+        "| fleet | trace | profile | GRAR against FGD's | watts above the best safe one | saving |",
+        "|---|---|---|---|---|---|",
+    ]
+    own = [row for row in rows if row["policy"] == policy]
+    for row in sorted(own, key=lambda row: row["grar_below"]):
+        low, high = row["grar_below"] < -GRAR_LOSS, row["above_safe"] > WATTS_MORE
+        if low or high:
+            grar = f"{row['grar_below']:+.4f} at {row['grar_below_at']}" if low else ""
+            more = f"{row['above_safe']:+.1%}" if high else ""
+            chosen = f" (`{row['chosen']}`)" if row["chosen"] else ""
+            what = f"{row['fleet']} | {row['trace']} | {row['profile']}"
+            lines.append(f"| {what} | {grar} | {more} | {row['saving']:+.1%}{chosen} |")
+    return "\n".join(lines)
+
+
+def choices(rows: Sequence[dict[str, Any]]) -> str:
+    """How often `auto` chose what, in a line."""
+    found = Counter(row["chosen"] for row in rows if row["chosen"])
+    return ", ".join(f"`{name}` {count}" for name, count in found.most_common())
 
 
 def everything(settings: Sequence[Setting]) -> dict[str, list[dict[str, Any]]]:

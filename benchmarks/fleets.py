@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.fleet_runs import FILL_UP, STEADY, has_steady_state, measure_setting
-from benchmarks.fleet_table import BASELINE, everything, summarise, table, worst
+from benchmarks.fleet_table import BASELINE, choices, everything, failures, summarise, table, worst
+from benchmarks.future import write_tables
 from benchmarks.machine import machine
 from benchmarks.random_fleets import parse_numbers, random_fleet
 from wattpack.errors import UserError
@@ -45,6 +46,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--both", action="store_true", help="fill-up and steady state")
     parser.add_argument("--show", metavar="POLICY", help="also print the settings where POLICY does worst")
     parser.add_argument("--count", type=int, default=8, help="how many of them; default 8")
+    parser.add_argument("--page", type=Path, help="also write the tables between the marks of this page")
     parser.add_argument("--kept", type=Path, default=Path("out/fleets"), help="folder of finished runs")
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results"), help="folder of fleets-A-B.json")
     chosen = parser.parse_args(arguments)
@@ -82,4 +84,11 @@ def main(arguments: list[str] | None = None) -> None:
         print(f"\n{table(summary[regime], regime)}")
         if chosen.show:
             print(f"\n{worst(found, chosen.show, chosen.count, nodes)}")
+    if chosen.page is not None:
+        tables = {regime: table(summary[regime], regime) for regime in rows}
+        for regime, found in rows.items():
+            for policy in ("ocs", "auto"):
+                tables[f"{regime} {policy}"] = failures(found, policy)
+            tables[f"{regime} chosen"] = choices(found)
+        write_tables(chosen.page, tables)
     print(f"\n{chosen.out / name}")

@@ -180,7 +180,7 @@ def plain_nodes(datacenter: Datacenter) -> list[Node]:
 
 
 def plain_tasks(workload: Workload) -> list[Task]:
-    return [Task(workload.task_name(i), *workload.classes[k]) for i, k in enumerate(workload.sequence.tolist())]
+    return [Task(workload.task_name(i), *workload.classes[k][:6]) for i, k in enumerate(workload.sequence.tolist())]
 
 
 def plain_weights(mix: Mix) -> Weights:

@@ -61,7 +61,8 @@ ELSEWHERE = {
     "wattpack calibrate gpu --again readings.csv --out power.toml": AGAIN,
     "wattpack calibrate prometheus http://prometheus.monitoring:9090 --last 7d --out power.toml": PROMETHEUS,
 }
-RUN_HERE = {"bound", "compare", "datacenters", "defrag", "derive", "explain", "policies", "replay", "traces", "tune"}
+RUN_HERE = {"bound", "compare", "datacenters", "defrag", "derive", "explain", "policies", "power", "replay", "traces"}
+RUN_HERE |= {"tune"}
 WITH_INPUTS = {"bound", "compare", "tune"}  # --datacenter and --trace are built-in names unless given
 FEWEST_SEEDS = {"compare": "1", "tune": "2"}
 ARRIVALS = 1_200  # of a steady state, instead of 60,000: with one round of moves
@@ -104,7 +105,7 @@ def small(command: str) -> list[str]:
 
 
 def write_inputs(folder: Path, page: Path) -> None:
-    """Small files by every name that a page may give, and the plugins that the page shows."""
+    """Small files by every name that a page may give, and the plugins and TOML files that the page shows and names."""
     timed = [f"{line},{10 * i if i else 'creation_time'}" for i, line in enumerate(TASKS.splitlines())]
     (folder / "cluster").mkdir()
     for name in ("nodes.csv", "cluster/nodes.csv", *DATACENTERS):
@@ -113,7 +114,7 @@ def write_inputs(folder: Path, page: Path) -> None:
         (folder / name).write_text("\n".join(timed) + "\n")
     (folder / "wattpack.toml").write_text('policy = "ocs"\n')
     for language, text in blocks(page):
-        if language == "python" and (name := re.match(r"# (\w+\.py)\n", text)):
+        if language in ("python", "toml") and (name := re.match(r"# (\w+\.(?:py|toml))\n", text)):
             (folder / name[1]).write_text(text)
 
 

@@ -21,12 +21,13 @@ if TYPE_CHECKING:
     from typing import Any
 
     from wattpack.comparison import Comparison, compare
+    from wattpack.datasets.power_files import load_power
     from wattpack.datasets.sources import load_datacenter, load_trace
     from wattpack.engine.runs.record import Run
     from wattpack.errors import RunError, UserError
     from wattpack.experiments.curves import Curves
     from wattpack.experiments.policy_check.check import check_policy
-    from wattpack.experiments.simulate import simulate
+    from wattpack.experiments.simulate import choose_policy, simulate
     from wattpack.jit import kernel
     from wattpack.model.nodes import Datacenter
     from wattpack.model.policy import ANY_GPU, Normalise, Pick, Policy
@@ -37,7 +38,9 @@ if TYPE_CHECKING:
 _HOME = {
     "load_datacenter": "datasets.sources",
     "load_trace": "datasets.sources",
+    "load_power": "datasets.power_files",
     "simulate": "experiments.simulate",
+    "choose_policy": "experiments.simulate",
     "compare": "comparison",
     "Comparison": "comparison",
     "Curves": "experiments.curves",
@@ -74,9 +77,11 @@ __all__ = [
     "Workload",
     "__version__",
     "check_policy",
+    "choose_policy",
     "compare",
     "kernel",
     "load_datacenter",
+    "load_power",
     "load_trace",
     "register",
     "simulate",

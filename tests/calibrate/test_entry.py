@@ -15,6 +15,7 @@ from wattpack.calibrate.readings_file import COLUMNS, Readings, read_readings
 from wattpack.calibrate.sweep import sweep
 from wattpack.errors import UserError
 from wattpack.model.power_file import GpuItem, parse_power
+from wattpack.model.power_overlay import lay_over
 
 TODAY = datetime.date(2026, 11, 16)
 
@@ -49,6 +50,14 @@ def test_the_curve_is_that_of_the_sweep_that_was_asked_for() -> None:
     points = calibration(measured(), "multiprocessors", TODAY).item.points
     assert points is not None
     assert points[5] == (0.5, pytest.approx((118.5 + 695) / 2, abs=0.6))
+
+
+def test_a_power_file_with_the_entry_gives_the_watts_that_were_measured() -> None:
+    """Nothing on it 76 W; at half of the time 118.5 + 576.5 x 0.5 ** 0.7 = 473.4 W."""
+    text = with_entries("", {"H200": calibration(measured(), "time", TODAY).item}, {})
+    draw_w = lay_over(parse_power(text.encode(), "t"), "t", "t").profile.gpu("H200").draw_mw() / 1000
+    assert draw_w[0] == 76.0
+    assert draw_w[[1, 500, 1000]] == pytest.approx([118.5, 473.4, 695.0], rel=0.01)
 
 
 def test_a_sweep_that_was_skipped_gives_no_curve() -> None:

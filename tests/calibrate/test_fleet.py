@@ -75,6 +75,15 @@ def test_a_gpu_is_held_where_more_memory_is_used_than_the_least_that_was_seen() 
     assert found["T4"].held.tolist() == [0, 1, 1, 0, 0, 0]
 
 
+def test_where_no_gpu_was_ever_empty_all_are_held() -> None:
+    found = fleet(
+        power=[(gpu("a"), [28, 28, 70])],
+        util=[({"UUID": "a"}, [0, 0, 1])],
+        memory=[({"UUID": "a"}, [9000, 9000, 9100])],
+    )
+    assert found["T4"].held.tolist() == [1, 1, 1]
+
+
 def test_without_memory_it_is_not_known_whether_a_gpu_is_held() -> None:
     found = fleet(power=[(gpu("a"), [10, 28, 70])], util=[({"UUID": "a"}, [0, 0, 1])])
     assert found["T4"].held.tolist() == [-1, -1, -1]

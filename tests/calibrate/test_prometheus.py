@@ -136,7 +136,7 @@ def test_an_answer_that_is_too_large_is_not_read_to_its_end(monkeypatch: pytest.
 def test_an_answer_that_trickles_is_given_up() -> None:
     with (
         serving(lambda asked: (200, b" " * (1 << 20), {}), slow_s=0.05) as (address, _),
-        pytest.raises(UserError, match=r"no whole answer within 0.3 s \(--timeout\)"),
+        pytest.raises(UserError, match=r"no whole answer within 0.3 s \(--timeout-seconds\)"),
     ):
         Prometheus(address, timeout_s=0.3).range("up", TIMES)
 

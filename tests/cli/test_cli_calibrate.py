@@ -206,7 +206,7 @@ def test_without_out_the_entries_are_the_only_data_on_stdout(capsys: pytest.Capt
         (["http://h", "--last", "400w", "--step", "1s"], "--last 400w with --step 1s, expected 1 to 100,000 steps"),
         (["http://h", "--last", "1s", "--step", "1m"], "--last 1s with --step 1m, expected 1 to 100,000 steps"),
         (["http://h", "--end", "yesterday"], "--end 'yesterday', expected a time like 2026-11-16T12:00:00Z"),
-        (["http://h", "--timeout", "0"], "--timeout 0, expected seconds above 0"),
+        (["http://h", "--timeout-seconds", "0"], "--timeout-seconds 0, expected above 0"),
         (["http://h", "--token-file", "nosuch"], "nosuch: No such file or directory, expected a token"),
     ],
 )

@@ -191,3 +191,17 @@ def test_replay_needs_placements_to_know_what_runs(tmp_path: Path, capsys: pytes
         main(["replay", *words, "--same-model"])
     assert ended.value.code == 2
     assert "expected --placements FILE too" in capsys.readouterr().err
+
+
+def test_a_node_with_devices_that_are_not_understood_does_not_become_empty(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    nodes = "sn,cpu_milli,memory_mib,gpu,model,only\n" + "".join(
+        f"{name},96000,393216,{gpus},{model},{only}\n"
+        for name, gpus, model, only in (("g2-a", 8, "G2", ""), ("g2-b", 8, "G2", "cpu"), ("t4-a", 4, "T4", ""))
+    )
+    (tmp_path / "tasks.csv").write_text(TASKS)
+    (tmp_path / "now.csv").write_text(PLACEMENTS)
+    words = ["--nodes", write_nodes(tmp_path, nodes), "--tasks", str(tmp_path / "tasks.csv"), "--allow-slower"]
+    main(["defrag", *words, "--placements", str(tmp_path / "now.csv"), "--gpu-worth", "0"])
+    assert "1 node becomes empty: g2-a\n  switching it off saves 285 W" in capsys.readouterr().out

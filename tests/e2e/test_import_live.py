@@ -41,5 +41,5 @@ def test_a_cluster_and_its_files_give_the_same_import(
         assert "the cluster cannot be asked: 403" in capsys.readouterr().err
     for name in ("nodes.csv", "tasks.csv", "placements.csv"):
         assert (tmp_path / "live" / name).read_text() == (tmp_path / "files" / name).read_text()
-    assert len((tmp_path / "live" / "nodes.csv").read_text().splitlines()) == 1 + 4
+    assert len((tmp_path / "live" / "nodes.csv").read_text().splitlines()) == 1 + 5
     assert len((tmp_path / "live" / "tasks.csv").read_text().splitlines()) == 1 + 7

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from fuzz.case import Case, Folder, Link
 from fuzz.clusters import cluster_file, kubeconfig_file, pod_file
-from fuzz.documents import configuration, document_file, experiment
+from fuzz.documents import configuration, document_file, experiment, power_document
 from fuzz.lines import Building, finished, given_options, number, odd_policy, policy
 from fuzz.odd import NAMES, Strategy, odd_number, odd_text
 from fuzz.results import INPUTS, WORDS, results_folder
@@ -85,6 +85,16 @@ def nodes_and_tasks(building: Building) -> None:
     building.add("tasks.csv", csv_file(task_rows(), wrong == "tasks"))
 
 
+def power_options(building: Building) -> dict[str, Strategy[str] | None]:
+    """`--profile` and `--power`, the file with it."""
+    building.add("power.toml", power_file(building.faults and building.draw(st.integers(0, 3)) == 0))
+    return {"--profile": PROFILE, "--power": st.just("power.toml")}
+
+
+def power_file(faults: bool) -> Strategy[Any]:
+    return document_file(power_document(), faults, "toml")
+
+
 def replay(building: Building) -> list[str]:
     draw, faults = building.draw, building.faults
     nodes, tasks = draw(node_rows()), draw(task_rows())
@@ -99,8 +109,8 @@ def replay(building: Building) -> list[str]:
         words += [option, building.output()]
     options: dict[str, Strategy[str] | None] = {
         "--target": st.one_of(TARGETS, st.just("learnt")),
+        **power_options(building),
         "--allow-slower": None,
-        "--profile": PROFILE,
         "--seed": number("0", "7"),
         **EDITS,
         **WINDOWS,
@@ -118,7 +128,15 @@ def explain(building: Building) -> list[str]:
     )
     return words + draw(
         given_options(
-            {"--target": TARGETS, "--top": number("0", "1", "20"), "--seed": number("0", "7"), **live}, faults
+            {
+                "--target": TARGETS,
+                "--top": number("0", "1", "20"),
+                "--seed": number("0", "7"),
+                **power_options(building),
+                **EDITS,
+                **live,
+            },
+            faults,
         )
     )
 
@@ -137,11 +155,12 @@ def defrag(building: Building) -> list[str]:
         "--target": TARGETS,
         "--allow-slower": None,
         "--same-model": None,
+        **EDITS,
         "--moves": number("1", "100"),
         "--gpu-worth": number("0", "50"),
         "--least": number("1"),
     }
-    return words + draw(given_options({**options, "--profile": PROFILE}, faults))
+    return words + draw(given_options({**options, **power_options(building)}, faults))
 
 
 def bound(building: Building) -> list[str]:
@@ -154,8 +173,9 @@ def bound(building: Building) -> list[str]:
         "--loads": number("0.5", "0,1", "0.2,0.5,1.3"),
         "--seed": number("0", "42"),
         "--expected": None,
-        "--profile": PROFILE,
+        **power_options(building),
         "--offline": number("0.05"),
+        **EDITS,
     }
     if faults:
         options["--against"] = st.sampled_from(("nowhere", ".", "nodes.csv", *NAMES))
@@ -194,7 +214,9 @@ def compare(building: Building) -> list[str]:
         "--defrag-pause-seconds": number("0", "60"),
         "--bound": None,
         "--no-bound": None,
+        **power_options(building),
         "--trace": number("tasks.csv", "./tasks.csv"),
+        **EDITS,
         **WINDOWS,
         **places_of_runs(building),
     }
@@ -228,6 +250,7 @@ def run(building: Building) -> list[str]:
         else f"e.{kind}"
     )
     building.add(name, document_file(experiment(), wrong == "experiment", kind))
+    building.add("power.toml", power_file(wrong == "files"))
     words = ["run", name, "--out", building.output(folder=True)]
     return words + draw(given_options(places_of_runs(building), faults, {"--workers": ODD_COUNT, "--on": ODD_PLACES}))
 
@@ -246,7 +269,7 @@ def tune(building: Building) -> list[str]:
         "--loads": number("0.5", "0.5,1"),
         "--steady": number("0.5"),
         "--grar-loss": number("0", "0.1"),
-        "--profile": PROFILE,
+        **power_options(building),
     }
     odd = {"--workers": ODD_COUNT, "--on": ODD_PLACES, "--loads": odd_text(), "--steady": odd_text()}
     return words + draw(given_options({**options, **places_of_runs(building)}, faults, odd))
@@ -297,7 +320,8 @@ def import_(building: Building) -> list[str]:
         words += ["--config", building.add("config.toml", document_file(configuration(), wrong == "config", "toml"))]
         building.add("tasks.csv", csv_file(task_rows(), False))
     dialect = st.sampled_from(("alibaba", "nvidia", "kai", "hami", "aliyun", "volcano", "koordinator", "mig"))
-    return words + draw(given_options({"--anonymise": None, "--strict": None, "--dialect": dialect}, faults))
+    options = {"--anonymise": None, "--strict": None, "--dialect": dialect, **power_options(building)}
+    return words + draw(given_options(options, faults))
 
 
 def fit(building: Building) -> list[str]:
@@ -314,7 +338,9 @@ def fit(building: Building) -> list[str]:
     if wrong == "config" or draw(st.booleans()):
         words += ["--config", building.add("config.toml", document_file(configuration(), wrong == "config", "toml"))]
         building.add("tasks.csv", csv_file(task_rows(), False))
-    return words + draw(given_options({"--policy": policy()}, faults, {"--policy": odd_policy()}))
+    return words + draw(
+        given_options({"--policy": policy(), **power_options(building)}, faults, {"--policy": odd_policy()})
+    )
 
 
 def serve(building: Building) -> list[str]:
@@ -327,6 +353,7 @@ def serve(building: Building) -> list[str]:
         building.add("config.toml", document_file(configuration(), faults, "toml")),
     ]
     building.add("tasks.csv", csv_file(task_rows(), False))
+    building.add("power.toml", power_file(False))
     if faults and draw(st.integers(0, 3)) == 0:
         words += ["--kubeconfig", building.add("kubeconfig", kubeconfig_file())]
     options = {
@@ -349,6 +376,20 @@ def again(building: Building) -> list[str]:
         return ["bound", "--datacenter", "nodes.csv", "--trace", "tasks.csv", "--loads", "0.5", "--against", "results"]
     building.outputs.append("results")
     return list(WORDS)
+
+
+def power(building: Building) -> list[str]:
+    draw, faults = building.draw, building.faults
+    building.add("nodes.csv", csv_file(node_rows(), faults))
+    options = power_options(building)
+    if draw(st.booleans()):
+        words = ["power", "--template", draw(st.sampled_from(("nodes.csv", "alibaba2023", "nowhere")))]
+        words += ["--out", building.output()] if draw(st.booleans()) else []
+        return words + draw(given_options({"--profile": PROFILE}, faults))
+    pictures = st.sampled_from(("x.png", "x.pdf", "x.svg", *(("x", "nodes.csv", "x.txt", "") if faults else ())))
+    building.outputs += ["x.png", "x.pdf", "x.svg"]
+    gpus = st.sampled_from(("T4", "H200", *(("Own", "nosuch", "") if faults else ())))
+    return ["power", *draw(given_options({**options, "--gpu": gpus, "--figure": pictures}, faults))]
 
 
 def datacenters(building: Building) -> list[str]:
@@ -442,7 +483,7 @@ def calibrate_prometheus(building: Building) -> list[str]:
         "--end": st.sampled_from(("2026-11-16T12:00:00Z", "2026-01-01")),
         "--share": st.sampled_from(("utilisation", "requests", "x")),
         "--token-file": number("token"),
-        "--timeout": number("1"),
+        "--timeout-seconds": number("1"),
     }
     return words + draw(given_options(options, faults))
 
@@ -480,6 +521,7 @@ COMMANDS: dict[str, Grammar] = {
     "datacenters": datacenters,
     "traces": traces,
     "policies": policies,
+    "power": power,
     "new-policy": new_policy,
     "again": again,
     "": no_command,

@@ -16,6 +16,8 @@ NOTES = tuple(
     for text in (
         r"compiling kernels for this machine .*",
         r"(.*: )?can never fit any node: .*",
+        r"power: .* over the profile [a-z]+: .*",  # what a power file changes
+        r"wrote    .*",  # a template, beside data on standard output
         r".*: the bound is skipped, it would take minutes \(--bound forces it\)",
         r"\d+ runs done in [0-9.]+ s(, \d+ were there)?(, \d+ failed)?",
         r"failed: .*",  # a run that failed, before the error

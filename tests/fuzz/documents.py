@@ -123,6 +123,7 @@ def experiment(draw: Any) -> Json:
     axes: Json = {"policy": draw(st.lists(st.sampled_from(POLICIES[:5]), min_size=1, max_size=2, unique=True))}
     axes |= {"trace": "tasks.csv", "datacenter": "nodes.csv", "seeds": draw(st.sampled_from((1, [7], [0, 3])))}
     optional = {"profile": ["linear", "paper"], "up_to": 0.5, "batch": [1, 3], "batch_milp_seconds": 1.0, "name": "x"}
+    optional["power"] = "power.toml"
     chosen = draw(st.lists(st.sampled_from(sorted(optional)), max_size=2, unique=True))
     axes |= {key: optional[key] for key in chosen if key != "batch_milp_seconds" or "batch" in chosen}
     if draw(st.booleans()):
@@ -132,10 +133,31 @@ def experiment(draw: Any) -> Json:
 
 
 @st.composite
+def power_document(draw: Any) -> Json:
+    """A power file: models that are known and one that is not."""
+    curve = [[0, 40], [0.5, 60.5], [1, 90]]
+    gpus: Json = {
+        "T4": {"idle_w": 9, "source": "x"},
+        "G2": draw(st.sampled_from(({"max_w": 140}, {"limit_w": 160, "share_of_limit": 0.9}, {"like": "A10"}))),
+        "Own": draw(st.sampled_from(({"idle_w": 20, "context_w": 30, "max_w": 90}, {"idle_w": 20, "points": curve}))),
+    }
+    whole: Json = {
+        "profile": draw(st.sampled_from(("paper", "linear", "concave", "measured"))),
+        "name": "x",
+        "share_of_limit": 0.9,
+        "node": {"base_w": 80, "base_share_of_limits": 0.15, "default_cpu": "EPYC 7763"},
+        "gpu": {name: gpus[name] for name in draw(st.lists(st.sampled_from(sorted(gpus)), unique=True))},
+        "cpu": {"EPYC 9654": {"idle_w": 90.5}, "Own": {"cores": 8, "idle_w": 9, "max_w": 65}},
+    }
+    return {key: whole[key] for key in draw(st.lists(st.sampled_from(sorted(whole)), max_size=4, unique=True))}
+
+
+@st.composite
 def configuration(draw: Any) -> Json:
     whole: Json = {
         "policy": "fgd",
         "power_profile": "linear",
+        "power_file": "power.toml",
         "target": draw(st.sampled_from(("learnt", "tasks.csv", "default"))),
         "dialect": draw(
             st.sampled_from(("all", ["kai", "mig"], "alibaba", "nvidia", "hami", "aliyun", "volcano", "koordinator"))

@@ -44,6 +44,7 @@ EXAMPLES = {
     "datacenters": 30,
     "traces": 15,
     "policies": 15,
+    "power": 30,
     "new-policy": 40,
     "again": 10,  # on a results folder that is there
     "": 10,  # no command

@@ -125,3 +125,23 @@ def test_all_problems_are_told_at_once() -> None:
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"missing\.toml"):
         read_config(tmp_path / "missing.toml")
+
+
+def test_a_power_file_is_looked_for_beside_the_configuration_and_laid_over_the_profile(tmp_path: Path) -> None:
+    (tmp_path / "own.toml").write_text('profile = "measured"\n[gpu.X]\nidle_w = 10\nmax_w = 100\n')
+    file = tmp_path / "wattpack.toml"
+    file.write_text('power_file = "own.toml"\n[models]\n"My-GPU" = "X"\n')
+    config = read_config(file)
+    assert (config.profile().name, config.profile().gpu("X").max_w) == ("measured+own", 100)
+    assert config.reading().model("My-GPU") == "X"
+    file.write_text('power_file = "own.toml"\npower_profile = "linear"\n')
+    assert read_config(file).profile().name == "linear+own"
+
+
+def test_a_power_file_that_cannot_be_read_is_refused_with_the_rest(tmp_path: Path) -> None:
+    told = refused(f"power_file = '{tmp_path / 'none.toml'}'\nseed = -1")
+    assert "power_file: " in told
+    assert "cannot be read" in told
+    assert "seed: -1" in told
+    (tmp_path / "bad.toml").write_text("[gpu.X]\nidle_w = -1\n")
+    assert 'gpu."X".idle_w: -1, expected watts' in refused(f"power_file = '{tmp_path / 'bad.toml'}'")

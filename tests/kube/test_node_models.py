@@ -151,8 +151,8 @@ def test_a_value_that_is_ambiguous_or_unknown_is_reported_and_never_guessed(valu
 
 
 def test_a_model_of_which_the_catalog_has_the_limit_only_is_told_as_such() -> None:
-    with pytest.raises(Unreadable, match=r"'NVIDIA-GB200', GB200, a model without a power entry \(the catalog has its"):
-        gpu_model({"nvidia.com/gpu.product": "NVIDIA-GB200"}, Reading())
+    with pytest.raises(Unreadable, match=r"'NVIDIA-GB300', GB300, a model without a power entry \(the catalog has its"):
+        gpu_model({"nvidia.com/gpu.product": "NVIDIA-GB300"}, Reading())
 
 
 @pytest.mark.parametrize("labels", [{"nvidia.com/gpu.product": "h100"}, {GKE: "h100"}, {TYPE: "h100"}])

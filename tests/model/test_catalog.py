@@ -28,8 +28,8 @@ def test_every_profile_has_the_papers_models_and_all_of_the_catalog_with_an_idle
 
 def test_a_model_of_which_only_the_limit_is_known_has_no_watts() -> None:
     for profile in PROFILES.values():
-        with pytest.raises(UserError, match="unknown GPU model 'GB200'"):
-            profile.gpu("GB200")
+        with pytest.raises(UserError, match="unknown GPU model 'GB300'"):
+            profile.gpu("GB300")
         with pytest.raises(UserError, match="unknown CPU model 'EPYC 9654'"):
             profile.cpu("EPYC 9654")
 

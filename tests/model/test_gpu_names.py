@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from wattpack.model.catalog import GPUS
-from wattpack.model.gpu_names import ALIASES, AMBIGUOUS, catalog_name, model_of, possible_models, words
+from wattpack.model.gpu_names import ALIASES, AMBIGUOUS, catalog_name, entry_name, model_of, possible_models, words
 from wattpack.model.power import PAPER
 
 
@@ -28,7 +28,7 @@ from wattpack.model.power import PAPER
         ("AMD_Instinct_MI300X_OAM", "MI300X"),
         ("G2", "G2"),
         ("NVIDIA-GeForce-GTX-1080", ""),  # no watts known
-        ("NVIDIA-GB200", ""),  # a limit, but no idle reading
+        ("NVIDIA-GB300", ""),  # a limit, but no idle reading
         ("", ""),
     ],
 )
@@ -47,3 +47,16 @@ def test_an_ambiguous_name_is_no_alias_and_its_models_are_in_the_catalog() -> No
         assert catalog_name(name) == ""
         assert possible_models(name) == models
         assert set(models) <= set(GPUS)
+
+
+@pytest.mark.parametrize(
+    ("product", "name"),
+    [
+        ("NVIDIA H100 80GB HBM3", "H100-80GB-HBM3"),
+        ("Tesla T4", "T4"),
+        ("NVIDIA A100-SXM4-80GB", "A100-SXM4-80GB"),
+        ("NVIDIA X100 Super", "X100-Super"),
+    ],
+)
+def test_a_product_as_the_driver_names_it_has_the_catalogs_name_or_its_own(product: str, name: str) -> None:
+    assert entry_name(product) == name

@@ -12,9 +12,10 @@ FIGURES = {
     "V100-SXM2-16GB": (125, 900),
     "A10": (125, 600),
     "A100-PCIE-40GB": (312, 1555),
+    "A100-80GB-PCIe": (312, 1935),
     "A100-SXM4-80GB": (312, 2039),
     "RTX-A6000": (155, 768),
-    "RTX-6000-Ada": (364, 960),
+    "RTX-6000-Ada-Generation": (364, 960),
     "H100-PCIe": (756, 2000),
     "H100-80GB-HBM3": (989, 3350),
 }
@@ -24,6 +25,10 @@ FIGURES = {
 def test_the_rough_formula_is_within_20_percent_of_what_was_measured(model: str) -> None:
     assert SPEEDS[model].confidence == MEASURED
     assert _rough(*FIGURES[model]).relative == pytest.approx(SPEEDS[model].relative, rel=0.2)
+
+
+def test_every_model_with_a_speed_is_in_the_catalog() -> None:
+    assert set(SPEEDS) <= set(GPUS)
 
 
 def test_every_speed_has_a_confidence_and_a_source() -> None:

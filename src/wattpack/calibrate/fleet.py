@@ -23,6 +23,7 @@ REQUESTS = (
 UUID, NODE = "UUID", "node"  # what series are told apart by
 NODE_LABELS = ("node", "Hostname", "hostname", "instance")
 HELD_MIB = 200  # of GPU memory above the least that was seen: a context takes 300 or more
+EMPTY_MIB = 1000  # an empty GPU has less in use (older drivers count what they reserve): above, none was seen empty
 Note = Callable[[str], None]
 
 
@@ -124,7 +125,8 @@ def _by_gpu(
             used = memory.get(uuid, np.full(len(share), np.nan))
             known = ~np.isnan(used)
             held = np.full(len(share), -1, dtype=np.int8)
-            held[known] = used[known] > least.get(gpu.model, 0.0) + HELD_MIB
+            empty = least.get(gpu.model, 0.0)
+            held[known] = (used[known] > empty + HELD_MIB) | (empty > EMPTY_MIB)
         good = ~np.isnan(share) & ~np.isnan(gpu.watts) & (gpu.watts >= 0)
         parts.setdefault(gpu.model, []).append((share[good], gpu.watts[good], held[good]))
     return {model: _joined(found) for model, found in parts.items()}

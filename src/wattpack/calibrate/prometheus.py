@@ -158,7 +158,7 @@ class Prometheus:
                     f"{self.address}: an answer of more than {MOST_BYTES >> 20} MiB, expected fewer series (--share)"
                 )
             if time.monotonic() > until:
-                raise UserError(f"{self.address}: no whole answer within {self.timeout_s:g} s (--timeout)")
+                raise UserError(f"{self.address}: no whole answer within {self.timeout_s:g} s (--timeout-seconds)")
             pieces.append(piece)
         return b"".join(pieces)
 

@@ -47,6 +47,7 @@ class TorchWork:
         self._product = torch.empty_like(self._left)
 
     def launch(self, multiprocessors: int) -> None:
+        self._torch.cuda.set_device(0)  # a thread starts without a context, which PyTorch would warn of
         self._torch.mm(self._left, self._right, out=self._product)
 
     def wait(self) -> None:

@@ -16,7 +16,7 @@ from wattpack.choose.small_fleet import columns_of, counted, in_order
 from wattpack.jit import source_digest
 from wattpack.model.nodes import Datacenter
 from wattpack.model.policy import Mix
-from wattpack.model.power import PowerProfile
+from wattpack.model.power import PowerProfile, profile_text
 from wattpack.model.tasks import Workload
 from wattpack.policies.expression import AUTO, STEADY, WORDS, canonical, is_auto, parse
 
@@ -84,7 +84,8 @@ def choice_digest(datacenter: Datacenter, trace: Workload, profile: PowerProfile
     digest = hashlib.sha256()
     for name, column in columns_of(fleet).items():
         digest.update(name.encode() + b"\0" + column.astype("<i8").tobytes())
-    said = (fleet.models, fleet.cpu_models, tasks.classes, tasks.counts().tolist(), repr(profile), regime, PORTFOLIO)
+    names = (fleet.models, fleet.cpu_models, fleet.pools)
+    said = (names, tasks.classes, tasks.counts().tolist(), profile_text(profile), regime, PORTFOLIO)
     digest.update(json.dumps([*map(repr, said), _code_digest()]).encode())
     return digest.hexdigest()[:32]
 

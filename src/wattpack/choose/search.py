@@ -20,7 +20,11 @@ PORTFOLIO = (
     *(BASELINE, "ocs", "pwr:0.1+fgd:0.9", "pwr:0.2+fgd:0.8", "epsilon", "pwr", "pwrfeedback", "bestfit"),
     *("fgd:0.7+pwrexpected:0.3", "fgd:0.9+pwrexpected:0.1", "ocs@1", "ocs@0.7", "ocs@0.1"),
 )
-GRAR_LOSS = {FILL_UP: 0.001, STEADY: 0.002}  # below FGD's GRAR by more at any load: the member serves too little
+# Below FGD's GRAR by more than this at any load, a member serves too little. A small copy of a fleet refuses tasks that
+# the fleet itself would hold: who is a little below there is checked on a larger copy.
+GRAR_LOSS = {FILL_UP: 0.001, STEADY: 0.002}
+TRIED_LOSS = {FILL_UP: 0.004, STEADY: 0.01}
+MOST_CHECKS = 4
 HOPELESS = {FILL_UP: 0.02, STEADY: 0.03}  # so far below that no further run is made
 LEAST_RUNS = {FILL_UP: 2, STEADY: 1}  # before that is judged
 
@@ -54,15 +58,16 @@ def search(
     what = (in_order(datacenter), counted(trace), profile, regime)
     tried, checked = _Runs(Trial(*what, TRY[regime])), _Runs(Trial(*what, CHECK[regime]))
     members = [member for member in (tried.member(one) for one in dict.fromkeys((BASELINE, *portfolio))) if member]
-    safe = [member for member in members if member.grar_below >= -GRAR_LOSS[regime]]
-    for best in sorted(safe, key=lambda member: member.w_per_gpu):  # the first of equals first
-        if best.expression == BASELINE:
-            break
+    near = [member for member in members if member.grar_below >= -TRIED_LOSS[regime]]
+    ranked = sorted(near, key=lambda member: member.w_per_gpu)  # the first of equals first
+    better = ranked[: next(place for place, member in enumerate(ranked) if member.expression == BASELINE)]
+    for best in better[:MOST_CHECKS]:
         again = checked.member(best.expression)
-        if again is None or again.grar_below >= -GRAR_LOSS[regime]:
+        if again is None:
+            continue
+        members[members.index(best)] = replace(best, grar_below=again.grar_below, runs=best.runs + again.runs)
+        if again.grar_below >= -GRAR_LOSS[regime]:
             return Found(best.expression, tuple(members))
-        found = replace(best, grar_below=again.grar_below, runs=best.runs + again.runs)
-        members[members.index(best)] = found
     return Found(BASELINE, tuple(members))
 
 

@@ -61,6 +61,10 @@ COMMANDS = {
         f"{ROOM}.new_policy:new_policy_command",
         "A policy of your own to start from, with a test.",
     ),
+    "power": (
+        f"{ROOM}.power:power_command",
+        "The watts of every GPU and CPU, and a power file for your own.",
+    ),
     "datacenters": (
         f"{ROOM}.datacenters:datacenters_command",
         "The built-in datacenters: list, describe, edit, write as CSV.",
@@ -77,7 +81,7 @@ given_words: ContextVar[tuple[str, ...]] = ContextVar("given_words", default=())
 
 
 # Options that name what is written: an empty text would become the current folder.
-OUTPUTS = ("--out", "--decisions", "--series", "--placements-out", "--tasks-out", "--readings")
+OUTPUTS = ("--out", "--decisions", "--series", "--placements-out", "--tasks-out", "--readings", "--figure")
 
 
 def new_app() -> Any:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
+from wattpack.kube.dialects import DIALECTS
+from wattpack.kube.pools import TOO_MANY
 from wattpack.kube.snapshot import Snapshot
-from wattpack.model.power import PowerProfile
 
 Rename = Callable[[str, str], str]
 SHOWN = 3
@@ -22,10 +23,10 @@ class Line(NamedTuple):
     names: Sequence[str] = ()
 
 
-def table_of(snapshot: Snapshot, profile: PowerProfile, rename: Rename) -> list[Line]:
+def table_of(snapshot: Snapshot, rename: Rename) -> list[Line]:
     return [
         *understood(snapshot),
-        *assumed(snapshot, profile, rename),
+        *assumed(snapshot, rename),
         *closed(snapshot, rename),
         *left_out(snapshot, rename),
     ]
@@ -41,17 +42,17 @@ def understood(snapshot: Snapshot) -> Iterable[Line]:
     with_gpu = sum(1 for task in tasks if task.pod.task.num_gpu)
     yield Line(UNDERSTOOD, len(tasks), "tasks", f"{with_gpu} with GPUs, {pending} pending; {held:g} GPUs allocated")
     for dialect, count in sorted(snapshot.dialects.items()):
-        yield Line(UNDERSTOOD, count, "tasks", f"ask for GPUs in {dialect}")
+        words = f"in dialect {dialect}" if dialect in DIALECTS else f"through {dialect}"
+        yield Line(UNDERSTOOD, count, "tasks", f"with GPUs {words}")
     if snapshot.of_nodes:
         yield Line(UNDERSTOOD, snapshot.of_nodes, "pods", "of DaemonSets and static: subtracted from their nodes")
     if snapshot.finished:
-        yield Line(UNDERSTOOD, snapshot.finished, "pods", "have finished: not tasks")
+        yield Line(UNDERSTOOD, snapshot.finished, "pods", "finished: not tasks")
 
 
-def assumed(snapshot: Snapshot, profile: PowerProfile, rename: Rename) -> Iterable[Line]:
-    cpus = [rename("node", node.name) for node in snapshot.nodes if node.cpu_model == ""]
-    if cpus:
-        yield Line(ASSUMED, len(cpus), "nodes", f"CPU model not known: {profile.default_cpu}", cpus)
+def assumed(snapshot: Snapshot, rename: Rename) -> Iterable[Line]:
+    for how, nodes in snapshot.cpu_assumed.items():
+        yield Line(ASSUMED, len(nodes), "nodes", f"CPU {how}", [rename("node", name) for name in sorted(nodes)])
     by = {
         "which GPUs they hold is not known: the first that fit": snapshot.index_chosen,
         "GPU memory as a share of the smallest GPU that holds it": snapshot.memory_assumed,
@@ -104,8 +105,8 @@ def named(names: Sequence[str]) -> str:
 
 
 def losses(lines: Sequence[Line]) -> str:
-    """One line about everything that was left out, empty if nothing was."""
-    lost = [line for line in lines if line.group == LEFT_OUT]
+    """One line about everything that was left out, and nodes closed for want of pools; empty if there is nothing."""
+    lost = [line for line in lines if line.group == LEFT_OUT or line.text.startswith(TOO_MANY)]
     first = "; ".join(f"{line.number} {line.what}: {line.text}{named(line.names)}" for line in lost[:SHOWN])
     more = f"; and {len(lost) - SHOWN} more reasons" if len(lost) > SHOWN else ""
     return f"{first}{more}"

@@ -6,8 +6,9 @@ from pathlib import Path
 
 from wattpack.cli.streams import note
 from wattpack.datasets.csv_files import read_rows
+from wattpack.datasets.sources import DATACENTERS
 from wattpack.model.nodes import Datacenter
-from wattpack.model.pools import CPU, NONE
+from wattpack.model.pools import CPU, NAMED, NONE
 
 NOT_UNDERSTOOD = "not-understood.csv"  # beside the files of `wattpack import`: pods whose GPUs would look free
 COLUMNS = ("pod", "node", "resource")
@@ -21,7 +22,12 @@ def with_closed_nodes(datacenter: Datacenter, nodes: Path, *others: Path) -> Dat
     """
     held = _not_understood(nodes, *others)
     closed = datacenter.closed_to_gpu_tasks(held) if held else datacenter
-    why = {row.text("sn"): row.text("why") for row in read_rows(nodes, ("sn",), ("why",))}
+    if all(pool.only in ("", NAMED) for pool in closed.pools):
+        return closed
+    # A built-in datacenter and a pipe have no reasons to read.
+    plain = str(nodes) not in DATACENTERS and nodes.is_file()
+    rows = read_rows(nodes, ("sn",), ("why",)) if plain else ()
+    why = {row.text("sn"): row.text("why") for row in rows}
     why |= {name: f"{'; '.join(pods[:SHOWN])}{more(pods)}" for name, pods in held.items()}
     for word, what in ((NONE, "no new task"), (CPU, "no new task with GPUs")):
         names = [n for n, p in zip(closed.names, closed.pool.tolist(), strict=True) if word in closed.pools[p].only]

@@ -18,6 +18,7 @@ from wattpack.datasets.csv_files import (
 )
 from wattpack.errors import UserError
 from wattpack.model.nodes import Datacenter
+from wattpack.model.power import PAPER, PowerProfile
 from wattpack.model.tasks import Workload
 
 MISSING = ("nan", "NaT", "<NA>")  # what pandas has in a cell without a value, as text
@@ -37,9 +38,9 @@ class ColumnRow(Row):
     counted = "row"  # from 1
 
 
-def datacenter_from(columns: Columns, name: str) -> Datacenter:
+def datacenter_from(columns: Columns, name: str, profile: PowerProfile = PAPER) -> Datacenter:
     """As from a file of nodes: columns in any order, further ones ignored, the same faults."""
-    found = datacenter_of(Path(name), _rows(columns, name, NODE_COLUMNS, NODE_OPTIONAL))
+    found = datacenter_of(Path(name), _rows(columns, name, NODE_COLUMNS, NODE_OPTIONAL), profile)
     return replace(found, name=name)
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from wattpack.datasets.input_files import read_bytes_up_to
 from wattpack.errors import UserError
-from wattpack.model.nodes import MAX_GPUS, Datacenter
+from wattpack.model.nodes import MAX_BASE_W, MAX_GPUS, Datacenter
 from wattpack.model.pools import HELD, Pool, only_words
 from wattpack.model.power import GPU_MILLI, PAPER, PowerProfile
 from wattpack.model.tasks import MAX_MODELS, TaskClass, Workload
@@ -23,7 +23,7 @@ MAX_TASK_GPUS = 10**6
 MAX_BYTES = 1_000_000_000  # of a file: ten million tasks
 
 NODE_COLUMNS = ("sn", "cpu_milli", "memory_mib", "gpu", "model")
-NODE_OPTIONAL = ("cpu_model", "pool", "only")
+NODE_OPTIONAL = ("cpu_model", "base_w", "pool", "only")
 TASK_COLUMNS = ("name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli")
 TASK_OPTIONAL = ("gpu_spec", "cpu_spec", "pool_spec")
 ARRIVAL_COLUMN = "creation_time"  # read only where time matters
@@ -72,6 +72,19 @@ class Row:
             raise self.fault(column, f"seconds from {least:g} on: rows in order of arrival")
         return found
 
+    def watts(self, column: str, most: float) -> float | None:
+        """A number from 0 to `most`; None for an empty cell or no such column."""
+        text = self.cells.get(column, "")
+        if text == "":
+            return None
+        try:
+            found = float(text) if text.isascii() and "_" not in text else math.nan
+        except ValueError:
+            found = math.nan
+        if not 0 <= found <= most:
+            raise self.fault(column, f"watts from 0 to {most:,.0f}, or empty")
+        return found
+
     def spec(self, column: str) -> str:
         text = self.cells.get(column, "")
         if text != "" and any(part.strip() != part or part == "" for part in text.split("|")):
@@ -98,7 +111,7 @@ def read_datacenter(path: str | Path, profile: PowerProfile = PAPER) -> Datacent
 def datacenter_of(file: Path, found: Iterable[Row], profile: PowerProfile = PAPER) -> Datacenter:
     """The nodes of these rows; `file` is what faults name."""
     names: dict[str, int] = {}
-    rows: list[tuple[int, int, int, str, str]] = []
+    rows: list[tuple[int, int, int, str, str, float | None]] = []
     pools: list[Pool] = []
     for row in found:
         name = row.text("sn")
@@ -112,14 +125,16 @@ def datacenter_of(file: Path, found: Iterable[Row], profile: PowerProfile = PAPE
         if gpus > 0:
             _known(row, "model", profile.gpu)
         _known(row, "cpu_model", profile.cpu)
-        rows.append((row.amount("cpu_milli"), row.amount("memory_mib"), gpus, model, row.text("cpu_model")))
+        cpu, memory, base = row.amount("cpu_milli"), row.amount("memory_mib"), row.watts("base_w", MAX_BASE_W)
+        rows.append((cpu, memory, gpus, model, row.text("cpu_model"), base))
         pools.append(row.pool())
     if not rows:
         raise UserError(f"{file}: no nodes, expected a header ({','.join(NODE_COLUMNS)}) and at least one line")
-    cpu, memory, gpus_column, models, cpu_models = zip(*rows, strict=True)
+    cpus, memories, gpus_column, models, cpu_models, base_w = zip(*rows, strict=True)
     if len(set(models)) > MAX_MODELS or len(set(cpu_models)) > MAX_MODELS:
         raise UserError(f"{file}: {len(set(models))} GPU models, expected at most {MAX_MODELS}")
-    return Datacenter.of(list(names), cpu, memory, gpus_column, models, cpu_models, name=file.stem).in_pools(pools)
+    found_nodes = Datacenter.of(list(names), cpus, memories, gpus_column, models, cpu_models, file.stem, base_w)
+    return found_nodes.in_pools(pools)
 
 
 def _known(row: Row, column: str, look_up: Callable[[str], object]) -> None:

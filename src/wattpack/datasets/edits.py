@@ -18,7 +18,9 @@ from numpy.typing import NDArray
 
 from wattpack.datasets.csv_files import MAX_AMOUNT
 from wattpack.errors import UserError
+from wattpack.model.gpu_names import model_of
 from wattpack.model.nodes import MAX_GPUS, Datacenter
+from wattpack.model.pools import OPEN
 from wattpack.model.power import PAPER, PowerProfile
 
 MAX_NODES = 1_000_000  # of an edited datacenter: 100 bytes a node
@@ -31,8 +33,8 @@ REMOVE = re.compile(r"(?:([0-9]{1,9})x)?(.+?)(?:-([0-9]{1,3}))?", re.IGNORECASE)
 ADD_FORM = "expected COUNTxMODEL-GPUS like 20xH100-8, or with vCPU and GiB of a node 20xH100-8:128c:1024g"
 REMOVE_FORM = "expected a model like T4, or COUNTxMODEL-GPUS like 10xT4-2"
 BEHIND_NAME = re.compile(r"\s+--(add|remove)\s+(\S+)")
-# Names that people use for a model of the catalog which has a longer one.
-SHORT = {"h100": "H100-80GB-HBM3", "v100": "V100-SXM2-16GB", "a800": "A800-SXM4-80GB", "a6000": "RTX-A6000"}
+# Short names that mean several models to a label, and the SXM board to somebody who plans nodes.
+SHORT = {"h100": "H100-80GB-HBM3", "a800": "A800-SXM4-80GB"}
 
 
 class NodeType(NamedTuple):
@@ -116,10 +118,9 @@ def _model_there(datacenter: Datacenter, name: str) -> str | None:
     """The datacenter's model of this name: itself, a short form of it, or the only one that begins so."""
     if name.lower() == WITHOUT_GPU:
         return "" if "" in datacenter.models else None
-    own = {model.lower(): model for model in datacenter.models if model}
-    wanted = name.lower()
-    found = own.get(wanted) or own.get(SHORT.get(wanted, "").lower())
-    beginning = [model for low, model in own.items() if low.startswith(f"{wanted}-")]
+    own = [model for model in datacenter.models if model]
+    found = model_of(name, own) or model_of(SHORT.get(name.lower(), name), own)
+    beginning = [model for model in own if model.lower().startswith(f"{name.lower()}-")]
     return found or (beginning[0] if len(beginning) == 1 else None)
 
 
@@ -147,8 +148,8 @@ def _node_type(datacenter: Datacenter, text: str, profile: PowerProfile) -> Node
 
 
 def _model_known(name: str, profile: PowerProfile, text: str) -> str:
-    own = {model.lower(): model for model in profile.known_gpus}
-    model = own.get(name.lower()) or own.get(SHORT.get(name.lower(), "").lower(), name)
+    own = profile.known_gpus
+    model = model_of(name, own) or model_of(SHORT.get(name.lower(), name), own) or name
     try:
         profile.gpu(model)
     except UserError as unknown:
@@ -183,6 +184,8 @@ def _with(datacenter: Datacenter, new: NodeType) -> Datacenter:
     def longer(column: NDArray[np.int64], value: int) -> NDArray[np.int64]:
         return np.concatenate([column, np.full(new.nodes, value, dtype=np.int64)])
 
+    pools = datacenter.pools if OPEN in datacenter.pools else (*datacenter.pools, OPEN)
+    base = datacenter.own_base_mw
     return replace(
         datacenter,
         names=(*datacenter.names, *names),
@@ -193,14 +196,18 @@ def _with(datacenter: Datacenter, new: NodeType) -> Datacenter:
         models=models,
         cpu_model=longer(datacenter.cpu_model, cpu_models.index(new.cpu_model)),
         cpu_models=cpu_models,
+        pool=longer(datacenter.pool, pools.index(OPEN)),
+        pools=pools,
+        own_base_mw=None if base is None else longer(base, -1),
     )
 
 
 def _compacted(datacenter: Datacenter) -> Datacenter:
-    """Without models that no node has, in order of first appearance: as a file of these nodes would have them."""
+    """Without models and pools that no node has, in order of first appearance: as a file of these nodes has them."""
     models, model = _used(datacenter.models, datacenter.model)
     cpu_models, cpu_model = _used(datacenter.cpu_models, datacenter.cpu_model)
-    return replace(datacenter, models=models, model=model, cpu_models=cpu_models, cpu_model=cpu_model)
+    found = replace(datacenter, models=models, model=model, cpu_models=cpu_models, cpu_model=cpu_model)
+    return found.in_pools([datacenter.pools[pool] for pool in datacenter.pool.tolist()])
 
 
 def _used(names: tuple[str, ...], index: NDArray[np.int64]) -> tuple[tuple[str, ...], NDArray[np.int64]]:

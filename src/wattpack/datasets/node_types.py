@@ -25,7 +25,9 @@ class TypeOfNodes(NamedTuple):
 
 def types_of(datacenter: Datacenter) -> list[TypeOfNodes]:
     """In the order of their first nodes."""
-    _, firsts, counts = np.unique(datacenter.types, return_index=True, return_counts=True)
+    base_mw = np.zeros(len(datacenter)) if datacenter.own_base_mw is None else datacenter.own_base_mw
+    kinds = np.stack([datacenter.types, base_mw], axis=1)
+    _, firsts, counts = np.unique(kinds, axis=0, return_index=True, return_counts=True)
     found = [
         TypeOfNodes(
             count,
@@ -42,15 +44,25 @@ def types_of(datacenter: Datacenter) -> list[TypeOfNodes]:
 
 
 def file_header(datacenter: Datacenter) -> tuple[str, ...]:
-    """The columns of a nodes file that holds this datacenter: CPU models only where there are some."""
-    return (*NODE_COLUMNS, "cpu_model") if any(datacenter.cpu_models) else NODE_COLUMNS
+    """The columns of a nodes file that holds this datacenter: optional ones only where they say something."""
+    return (*NODE_COLUMNS, *_optional(datacenter))
+
+
+def _optional(datacenter: Datacenter) -> dict[str, list[str]]:
+    """The optional columns that say something."""
+    base_mw = [] if datacenter.own_base_mw is None else datacenter.own_base_mw.tolist()
+    pools = [datacenter.pools[pool] for pool in datacenter.pool.tolist()]
+    columns = {
+        "cpu_model": [datacenter.cpu_models[model] for model in datacenter.cpu_model.tolist()],
+        "pool": [pool.name for pool in pools],
+        "only": [pool.only for pool in pools],
+        "base_w": ["" if mw < 0 else f"{mw / 1000:.12g}" for mw in base_mw],
+    }
+    return {column: texts for column, texts in columns.items() if any(texts)}
 
 
 def file_rows(datacenter: Datacenter) -> Iterator[tuple[object, ...]]:
     """One row a node, in node order."""
-    with_cpu = any(datacenter.cpu_models)
-    columns = (datacenter.cpu_milli, datacenter.memory_mib, datacenter.gpus, datacenter.model, datacenter.cpu_model)
-    numbers = zip(*(column.tolist() for column in columns), strict=True)
-    for name, (cpu, memory, gpus, model, cpu_model) in zip(datacenter.names, numbers, strict=True):
-        row = (name, cpu, memory, gpus, datacenter.models[model])
-        yield (*row, datacenter.cpu_models[cpu_model]) if with_cpu else row
+    numbers = (column.tolist() for column in (datacenter.cpu_milli, datacenter.memory_mib, datacenter.gpus))
+    models = [datacenter.models[model] for model in datacenter.model.tolist()]
+    yield from zip(datacenter.names, *numbers, models, *_optional(datacenter).values(), strict=True)

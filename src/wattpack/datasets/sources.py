@@ -10,6 +10,7 @@ from wattpack.datasets import alibaba2023, alibaba2026
 from wattpack.datasets.columns import Columns, datacenter_from, workload_from
 from wattpack.datasets.csv_files import read_datacenter, read_workload
 from wattpack.datasets.edits import edited, split_edits
+from wattpack.datasets.power_files import as_profile
 from wattpack.errors import UserError
 from wattpack.model.nodes import Datacenter
 from wattpack.model.power import PAPER, PowerProfile
@@ -22,7 +23,7 @@ DATACENTERS: tuple[str, ...] = tuple(BUILT_IN)
 def load_datacenter(
     source: str | Path | Columns,
     name: str | None = None,
-    power: PowerProfile = PAPER,
+    power: PowerProfile | str | Path | None = None,
     add: Sequence[str] = (),
     remove: Sequence[str] = (),
 ) -> Datacenter:
@@ -32,19 +33,21 @@ def load_datacenter(
     results call the datacenter; default: that of the built-in one, of the file, or "datacenter".
 
     `remove` and `add` are edits such as `["T4"]` and `["20xH100-8"]`; they may also stand behind the name, as in
-    `"alibaba2023 --remove T4 --add 20xH100-8"`. `power` must know the GPU models.
+    `"alibaba2023 --remove T4 --add 20xH100-8"`. `power`: a power profile, or the path of a power file, that knows the
+    models; default: the paper's and the catalog's models.
     """
+    profile = as_profile(power)
     if isinstance(source, str) and not _is_there(source):
         source, more, less = split_edits(source)
         add, remove = (*more, *add), (*less, *remove)
     if isinstance(source, Columns) and not isinstance(source, str | Path):
-        found = datacenter_from(source, name or "datacenter")
+        found = datacenter_from(source, name or "datacenter", profile)
     elif isinstance(source, str) and source in BUILT_IN:
         found = BUILT_IN[source].datacenter()
     else:
-        found = read_datacenter(_existing(source, "datacenter", DATACENTERS), power)
+        found = read_datacenter(_existing(source, "datacenter", DATACENTERS), profile)
     if add or remove:
-        found = edited(found, add, remove, power)
+        found = edited(found, add, remove, profile)
     return found if name is None else replace(found, name=name)
 
 
@@ -63,11 +66,12 @@ def load_trace(source: str | Path | Columns, name: str | None = None) -> Workloa
     return found if name is None else replace(found, name=name)
 
 
-def as_datacenter(given: Datacenter | str | Path) -> Datacenter:
+def as_datacenter(given: Datacenter | str | Path, profile: PowerProfile = PAPER) -> Datacenter:
     """The datacenter given, or the one of this built-in name or path."""
     if isinstance(given, Datacenter):
         return given
-    return load_datacenter(_named(given, "datacenter", "a Datacenter (load_datacenter makes one of columns)"))
+    named = _named(given, "datacenter", "a Datacenter (load_datacenter makes one of columns)")
+    return load_datacenter(named, power=profile)
 
 
 def as_workload(given: Workload | str | Path, what: str = "trace") -> Workload:

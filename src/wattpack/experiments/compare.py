@@ -74,17 +74,19 @@ def compare(
     plugins: str | Path | Iterable[str | Path | Plugin] = (),
     batch: int = 1,
     batch_milp_seconds: float = 0.0,
-    profile: Profiles = PAPER.name,
+    profile: Profiles | None = None,
     steady: float | Iterable[float] = (),
     batch_seconds: float | None = None,
     moving: Moving | None = None,
+    power: str | Path | None = None,
 ) -> Compared:
     """Run every policy on every trace with every seed. FGD is always run: savings are against it.
 
     `datacenter` and `traces`: objects, built-in names or paths of CSV files; `policies`: expressions such as
     `pwr:0.1+fgd:0.9`; `profile`: power profiles by name (paper, linear, concave, measured) or as objects. Each is one
     value or a list. An object is called by its `name` in results; two of one name are numbered. `seeds`: how many, or
-    a list of them.
+    a list of them. `power`: a power file (docs/guide/power.md), laid over each profile; without `profile` over the one
+    that it names.
 
     With a folder `out` the runs are kept there, finished ones are skipped, and `out/summary.csv` is written; without
     one nothing is left behind. All inputs are read before anything is written. `report(done, all, what)` is called
@@ -112,7 +114,9 @@ def compare(
     for plugin in read_plugins(file for file in files if not isinstance(file, Plugin)):
         import_file(Path(plugin.path))  # first: expressions may name the policies it registers
     expressions = tuple(dict.fromkeys(canonical(policy) for policy in (BASELINE, *chosen_policies(policies))))
-    inputs = Inputs(chosen_datacenters(datacenter), chosen_traces(traces), chosen_profiles(profile))
+    profiles = chosen_profiles(profile, power)
+    datacenters = chosen_datacenters(datacenter, next(iter(profiles.values())))
+    inputs = Inputs(datacenters, chosen_traces(traces), profiles)
     for nodes, watts in product(inputs.datacenters.values(), inputs.profiles.values()):
         check_models(nodes, watts)
     for name, nodes in inputs.datacenters.items():

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wattpack.datasets.inflation import UP_TO
-from wattpack.engine.core.state import ALLOCATED, CPU_POWER, FAILED, FRAGMENTATION, GPU_POWER, MICRO
+from wattpack.engine.core.state import ALLOCATED, BASE_POWER, CPU_POWER, FAILED, FRAGMENTATION, GPU_POWER, MICRO
 from wattpack.engine.runs.record import Run, grar
 from wattpack.model.fragmentation import REASONS
 from wattpack.model.power import total_power
@@ -20,6 +20,7 @@ LOADS = np.round(np.arange(261) * STEP, 3)  # 0, 0.005, ..., 1.3: GPU requested 
 FRAGMENTATION_COLUMNS = tuple(f"fragmentation_{reason}_milli" for reason in REASONS)
 COLUMNS = ("eopc_w", "cpu_w", "gpu_w", "grar", "allocated", "failed", "fragmentation_milli", *FRAGMENTATION_COLUMNS)
 CPU_ONLY = "cpu_only_vcpu"  # vCPU of the placed tasks that ask for no GPU; run files of earlier versions lack it
+BASE = "base_w"  # what nodes draw beside CPUs and GPUs; run files of earlier versions lack it
 LEAST = "least_w"  # the least power at the curve's own service; where the bound was computed
 
 
@@ -33,9 +34,9 @@ def read_at_loads(run: Run, up_to: float = UP_TO) -> dict[str, NDArray[np.float6
     limits = np.floor(LOADS * capacity + 0.5)
     after = np.searchsorted(run.requested_milli, limits, side="right")  # tasks that arrived by then
     rows = np.vstack([run.start[None, :], run.series])[after]
-    cpu_w, gpu_w = rows[:, CPU_POWER] / 1000, rows[:, GPU_POWER] / 1000
+    cpu_w, gpu_w, base_w = (rows[:, column] / 1000 for column in (CPU_POWER, GPU_POWER, BASE_POWER))
     columns = {
-        "eopc_w": total_power(cpu_w, gpu_w),
+        "eopc_w": total_power(cpu_w, gpu_w, base_w),
         "cpu_w": cpu_w,
         "gpu_w": gpu_w,
         "grar": grar(rows),
@@ -45,6 +46,7 @@ def read_at_loads(run: Run, up_to: float = UP_TO) -> dict[str, NDArray[np.float6
     }
     columns.update({name: rows[:, FRAGMENTATION + i] / MICRO for i, name in enumerate(FRAGMENTATION_COLUMNS)})
     columns[CPU_ONLY] = _cpu_only_vcpu(run)[after]
+    columns[BASE] = base_w
     # Loads that the workload did not reach have no reading.
     last_milli = run.requested_milli[-1] if len(run) else 0
     unreached = unreached_loads(last_milli, capacity)
@@ -81,6 +83,10 @@ class Curves:
     def mean(self, column: str) -> NDArray[np.float64]:
         """Mean over the seeds at each load."""
         return self.values[column].mean(axis=0)
+
+    def base_w(self) -> NDArray[np.float64]:
+        """Mean base power at each load; 0 where there is none."""
+        return self.mean(BASE) if BASE in self.values else 0 * self.mean("eopc_w")
 
     def spread(self, column: str) -> NDArray[np.float64]:
         """Standard deviation over the seeds at each load (0 for one seed)."""

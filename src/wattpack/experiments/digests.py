@@ -12,8 +12,8 @@ from wattpack.jit import source_digest
 from wattpack.model.nodes import Datacenter
 from wattpack.model.policy import Mix, Policy
 from wattpack.model.pools import OPEN
-from wattpack.model.power import PROFILES, PowerProfile
-from wattpack.model.tasks import Workload
+from wattpack.model.power import PROFILES, PowerProfile, profile_text
+from wattpack.model.tasks import TaskClass, Workload
 from wattpack.policies import BUILT_IN
 
 PACKAGE = Path(__file__).parents[1]
@@ -45,16 +45,26 @@ def datacenter_digest(datacenter: Datacenter) -> str:
     names = "\n".join((*datacenter.models, "", *datacenter.cpu_models)).encode()
     if datacenter.pools != (OPEN,):
         columns, names = [*columns, datacenter.pool], names + repr(datacenter.pools).encode()
+    if datacenter.own_base_mw is not None:  # a datacenter without base power has the digest that it always had
+        columns, names = [*columns, datacenter.own_base_mw], names + b"\nbase_mw"
     return digest(b"".join(np.ascontiguousarray(column, dtype="<i8").tobytes() for column in columns) + names)
 
 
 def trace_digest(trace: Workload) -> str:
-    return digest(repr(trace.classes).encode() + np.ascontiguousarray(trace.sequence, dtype="<i4").tobytes())
+    texts = "".join(f"{_class_text(task)}, " for task in trace.classes)
+    classes = f"({texts.removesuffix(', ') if len(trace.classes) != 1 else texts.removesuffix(' ')})"
+    return digest(classes.encode() + np.ascontiguousarray(trace.sequence, dtype="<i4").tobytes())
+
+
+def _class_text(task: TaskClass) -> str:
+    """Its repr; that of a class without pools is as it was before there were any, so that earlier ids hold."""
+    text = repr(task)
+    return text if task.pool_spec else text.removesuffix(", pool_spec='')") + ")"
 
 
 def profile_digest(name: str, profile: PowerProfile) -> str:
     """Of the watts of a profile of the user's own; empty for a built-in one."""
-    return "" if PROFILES.get(name) == profile else digest(repr(profile).encode())
+    return "" if PROFILES.get(name) == profile else digest(profile_text(profile).encode())
 
 
 def own_policies(mix: Mix) -> list[Policy]:

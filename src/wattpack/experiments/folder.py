@@ -18,7 +18,7 @@ import numpy as np
 
 from wattpack.engine.runs.steady import Steady
 from wattpack.errors import UserError
-from wattpack.experiments.curves import COLUMNS, CPU_ONLY, Curves, Results
+from wattpack.experiments.curves import BASE, COLUMNS, CPU_ONLY, Curves, Results
 from wattpack.experiments.run_files import (
     DAMAGED,
     WITHOUT_CHECKSUM,
@@ -136,7 +136,7 @@ class ResultsFolder:
         results = {}
         for (trace, policy), by_seed in found.items():
             seeds = tuple(sorted(by_seed))
-            known = [column for column in (*COLUMNS, CPU_ONLY) if all(column in by_seed[seed] for seed in seeds)]
+            known = [column for column in (*COLUMNS, CPU_ONLY, BASE) if all(column in by_seed[seed] for seed in seeds)]
             values = {column: np.stack([by_seed[seed][column] for seed in seeds]) for column in known}
             results[trace, policy] = Curves(trace, policy, seeds, values, *run_on[trace, policy])
         return results

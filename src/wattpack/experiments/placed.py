@@ -9,13 +9,13 @@ from numpy.typing import NDArray
 
 from wattpack.datasets.placements import Placements
 from wattpack.engine.core.engine import Engine
-from wattpack.engine.core.state import ALLOCATED, CPU_POWER, FRAGMENTATION, GPU_POWER, MICRO
+from wattpack.engine.core.state import ALLOCATED, BASE_POWER, CPU_POWER, FRAGMENTATION, GPU_POWER, MICRO
 from wattpack.engine.runs.record import Run, gpu_index_text
 from wattpack.errors import UserError
 from wattpack.experiments.lineup import BASELINE
 from wattpack.model.node_watts import idle_and_full_w
 from wattpack.model.nodes import Datacenter
-from wattpack.model.pools import ANY_POOL
+from wattpack.model.pools import ANY_POOL, CPU
 from wattpack.model.power import GPU_MILLI, PowerProfile, total_power
 from wattpack.model.target import Target
 from wattpack.model.tasks import Workload
@@ -50,9 +50,13 @@ class Emptied:
 def emptied_nodes(
     before: NDArray[np.int32], after: NDArray[np.int32], datacenter: Datacenter, profile: PowerProfile
 ) -> Emptied:
-    """`before`, `after`: the node of each task, -1 for none."""
+    """`before`, `after`: the node of each task, -1 for none.
+
+    A node that takes only tasks without GPU has pods whose devices are not understood: it is not empty without ours.
+    """
     used, using = (np.isin(np.arange(len(datacenter)), node[node >= 0]) for node in (before, after))
-    empty = np.flatnonzero(used & ~using)
+    has_others = np.array([CPU in pool.only.split("|") for pool in datacenter.pools])[datacenter.pool]
+    empty = np.flatnonzero(used & ~using & ~has_others)
     idle_w = idle_and_full_w(datacenter, profile)[0]
     names = tuple(datacenter.names[n] for n in empty.tolist())
     return Emptied(names, float(idle_w[empty].sum()), int((using & ~used).sum()))
@@ -88,7 +92,7 @@ def measure_placements(
     """Of the placements as they are."""
     totals = engine_with(placements, datacenter, workload, target, profile).state.totals
     return Placed(
-        power_w=int(total_power(totals[CPU_POWER], totals[GPU_POWER])) / 1000,
+        power_w=int(total_power(totals[CPU_POWER], totals[GPU_POWER], totals[BASE_POWER])) / 1000,
         served_gpus=int(totals[ALLOCATED]) / GPU_MILLI,
         requested_gpus=int(workload.gpu_request_milli().sum()) / GPU_MILLI,
         fragmentation_gpus=float(totals[FRAGMENTATION : FRAGMENTATION + 6].sum()) / MICRO / GPU_MILLI,
@@ -100,7 +104,7 @@ def measure_placements(
 def measure_run(run: Run) -> Placed:
     """Of a policy's own run, after its last task."""
     if len(run) == 0:
-        power_w = int(total_power(run.start[CPU_POWER], run.start[GPU_POWER])) / 1000
+        power_w = int(total_power(run.start[CPU_POWER], run.start[GPU_POWER], run.start[BASE_POWER])) / 1000
         return Placed(power_w, 0, 0, float(run.start[FRAGMENTATION:].sum()) / MICRO / GPU_MILLI, 0, 0)
     return Placed(
         power_w=float(run.power_w[-1]),

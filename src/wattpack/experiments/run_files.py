@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from wattpack.engine.runs.steady import Steady
 from wattpack.errors import UserError
-from wattpack.experiments.curves import COLUMNS, CPU_ONLY, LOADS, read_at_loads
+from wattpack.experiments.curves import BASE, COLUMNS, CPU_ONLY, LOADS, read_at_loads
 from wattpack.experiments.fill_up import run_fill_up
 from wattpack.experiments.parquet import encode, has_checksum, is_intact, is_whole
 from wattpack.experiments.scenario import Inputs, Scenario
@@ -48,7 +48,7 @@ def encode_steady(scenario: Scenario, steady: Steady) -> bytes:
 
 def read_runs(files: Iterable[Path]) -> Iterator[tuple[Path, Readings]]:
     """The readings of the run files of fill-ups."""
-    return _tables(files, COLUMNS, CPU_ONLY, len(LOADS))
+    return _tables(files, COLUMNS, f"{CPU_ONLY}|{BASE}", len(LOADS))
 
 
 def read_steady_states(files: Iterable[Path]) -> Iterator[tuple[Path, Steady]]:
@@ -69,7 +69,7 @@ def fault_of(file: Path) -> str:
 
 
 def _tables(files: Iterable[Path], columns: Iterable[str], optional: str, rows: int) -> Iterator[tuple[Path, Table]]:
-    """These columns of each file, and one that files of earlier versions lack. Every file has `rows` rows."""
+    """These columns of each file, and those (a pattern) that files of earlier versions lack. All have `rows` rows."""
     import duckdb  # 60 ms: only when results are read
 
     found = list(files)

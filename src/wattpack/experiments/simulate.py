@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from wattpack.choose.choice import resolve
+from wattpack.choose.choice import Choice, choose, resolve
 from wattpack.datasets.inflation import seeded
 from wattpack.datasets.sources import as_datacenter, as_workload
 from wattpack.engine.runs.arrivals import simulate as simulate_arrivals
@@ -19,10 +19,10 @@ from wattpack.errors import UserError
 from wattpack.experiments.fill_up import run_seed
 from wattpack.experiments.spec.chosen import check_models, chosen_number, chosen_policy, chosen_profile, chosen_seed
 from wattpack.model.nodes import Datacenter
-from wattpack.model.power import PAPER, PowerProfile
+from wattpack.model.power import PowerProfile
 from wattpack.model.target import Target
 from wattpack.model.tasks import Workload
-from wattpack.policies.expression import FILL_UP, canonical, is_auto
+from wattpack.policies.expression import FILL_UP, STEADY, canonical, is_auto
 
 
 def simulate(
@@ -32,7 +32,8 @@ def simulate(
     *,
     seed: int | None = None,
     target: Workload | Literal["learnt"] | None = None,
-    profile: PowerProfile | str = PAPER,
+    profile: PowerProfile | str | None = None,
+    power: str | Path | None = None,
     batch: int = 1,
     batch_seconds: float | None = None,
     batch_milp_seconds: float = 0.0,
@@ -41,7 +42,8 @@ def simulate(
     """One run of `policy` (an expression such as `pwr:0.1+fgd:0.9`, or `auto`); its columns have one row a task.
 
     `datacenter` and `workload`: objects, built-in names or paths of CSV files. `profile`: a power profile, by name
-    (paper, linear, concave, measured) or as an object.
+    (paper, linear, concave, measured) or as an object; default: paper. `power`: a power file (docs/guide/power.md),
+    laid over that profile; without `profile` over the one that it names.
 
     Without `seed` the tasks come in the order of `workload` and ties go to the first node, as in `wattpack replay`;
     `target` is the trace that the target workload is taken from (default: `workload`); "learnt": from the tasks seen.
@@ -54,8 +56,9 @@ def simulate(
     result are by task; `series` is in the order of placing: its row i is the state after task `order[i]`; `wait_s` is
     by task.
     """
-    datacenter, workload = as_datacenter(datacenter), as_workload(workload, "workload")
-    expression, profile = canonical(chosen_policy(policy)), chosen_profile(profile)
+    profile = chosen_profile(profile, power)
+    datacenter, workload = as_datacenter(datacenter, profile), as_workload(workload, "workload")
+    expression = canonical(chosen_policy(policy))
     check_models(datacenter, profile)
     if is_auto(expression) and target == LEARNT:
         raise UserError(
@@ -88,6 +91,24 @@ def simulate(
     if window.tasks > 1:
         return simulate_windows(datacenter, workload, mix, aim, seeded(0).policy, profile, window, times)
     return simulate_arrivals(datacenter, workload, mix, aim, seeded(0).policy, profile)
+
+
+def choose_policy(
+    datacenter: Datacenter | str | Path,
+    trace: Workload | str | Path,
+    *,
+    profile: PowerProfile | str | None = None,
+    power: str | Path | None = None,
+    steady: bool = False,
+) -> Choice:
+    """What `auto` stands for on this datacenter and trace, and why: `expression`, `because`, `text`, `members`.
+
+    `profile` and `power`: as for `simulate`. `steady`: where tasks come and go; else while the datacenter fills up.
+    """
+    profile = chosen_profile(profile, power)
+    datacenter, trace = as_datacenter(datacenter, profile), as_workload(trace)
+    check_models(datacenter, profile)
+    return choose(datacenter, trace, profile, STEADY if steady else FILL_UP)
 
 
 def _checked(arrival_s: ArrayLike, tasks: int) -> NDArray[np.float64]:

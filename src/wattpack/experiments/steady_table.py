@@ -21,8 +21,9 @@ HEADER = (
     *("fragmentation_gpus", "seeds", "eopc_w_std", "saving_std", "grar_std", "w_per_gpu_std"),
     *("defrag_every", "defrag_moves", "moves_per_arrival"),
 )
-# Only where a row has a limit in seconds, or a pause.
+# Only where a row has a limit in seconds, a base power, or a pause.
 HELD_HEADER = ("batch_seconds", "mean_wait_s", "largest_wait_s")
+BASE_HEADER = ("base_w",)
 PAUSED_HEADER = ("defrag_pause_seconds", "lost_gpu_s", "paused_gpus")
 
 
@@ -102,15 +103,18 @@ def write_steady(path: Path, rows: Sequence[SteadyRow]) -> None:
     """Savings stay empty where FGD was not run."""
     baselines = baselines_of(rows)
     held = any(row.batch_seconds < inf for row in rows)
+    based = any(run.base_w > 0 for row in rows for run in row.runs)
     paused = any(row.moving is not None and row.moving.pause_s > 0 for row in rows)
 
     def write(temporary: Path) -> None:
         with temporary.open("w", newline="", encoding="utf-8") as file:
             writer = csv.writer(file, lineterminator="\n")
-            writer.writerow([*HEADER, *(HELD_HEADER if held else ()), *(PAUSED_HEADER if paused else ())])
+            more = ((HELD_HEADER, held), (PAUSED_HEADER, paused), (BASE_HEADER, based))
+            writer.writerow([*HEADER, *(name for names, there in more if there for name in names)])
             for row in rows:
                 cells = _cells(row, baselines.get((row.trace, row.load)))
-                writer.writerow(cells + (_held_cells(row) if held else []) + (_paused_cells(row) if paused else []))
+                cells += (_held_cells(row) if held else []) + (_paused_cells(row) if paused else [])
+                writer.writerow(cells + ([f"{row.mean('base_w'):.1f}"] if based else []))
 
     write_whole(path, write)
 

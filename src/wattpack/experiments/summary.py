@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from wattpack.experiments.curves import LEAST, LOADS, STEP, Curves, Results
+from wattpack.experiments.curves import BASE, LEAST, LOADS, STEP, Curves, Results
 from wattpack.experiments.lineup import BASELINE, BOUND
 from wattpack.files import write_whole
 
@@ -19,6 +19,7 @@ HEADER = (
     *("eopc_w_std", "saving_std", "grar_std", "fragmentation_milli_std", "allocated", "failed"),
     *("datacenter", "profile"),
     LEAST,
+    BASE,
 )
 EVERY = round(0.01 / STEP)
 
@@ -57,6 +58,7 @@ def summary_rows(results: Results, policies: Collection[str] | None = None) -> l
             [curves.datacenter] * len(loads),
             [curves.profile] * len(loads),
             _texts(curves.mean(LEAST) if LEAST in curves.values else None, 1),
+            _texts(curves.base_w(), 1),
         )
         rows += [list(row) for row in zip(*columns, strict=True)]
     return rows

@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wattpack.engine.core.engine import Engine
-from wattpack.engine.core.state import CPU_POWER, FRAGMENTATION, GPU_POWER, MICRO
+from wattpack.engine.core.state import BASE_POWER, CPU_POWER, FRAGMENTATION, GPU_POWER, MICRO
 from wattpack.engine.live.one_decision import Choice, consider, place_one, release_one
 from wattpack.kube.auto import Auto
+from wattpack.kube.closed_nodes import ClosedNodes
 from wattpack.kube.cluster_engine import ClusterEngine
 from wattpack.kube.decision import Decision, new_decision
-from wattpack.kube.dialects.mig import MIG
 from wattpack.kube.facts import NodeFacts, PodFacts
 from wattpack.kube.gpus import bits
 from wattpack.kube.reservations import Event, Reservation, Reservations, State
@@ -27,8 +27,6 @@ from wattpack.model.policy import Mix
 from wattpack.model.power import PowerProfile, total_power
 from wattpack.model.target import Target
 
-FOREIGN = "offers GPUs in another dialect"
-CONFLICT = "holds a pod whose GPUs could not be counted"
 Offered = Iterable[str] | NDArray[np.int64] | None  # nodes by name or by number; None: all
 
 
@@ -48,10 +46,7 @@ class Cluster:
         self.rng = np.random.default_rng(seed)
         self.nodes: dict[str, NodeFacts] = {}
         self.reservations = Reservations()
-        self.closed: dict[str, str] = {}  # nodes that take no pods with GPUs, and why
-        self.cut: dict[str, str] = {}  # the same for nodes with MIG devices, which take pods that ask for those
-        self.words: dict[str, frozenset[str]] = {}  # nodes that offer GPUs in dialects' own words, and in which
-        self._foreign: dict[str, dict[str, str]] = {}  # by dialect: the nodes with other words only
+        self.closed = ClosedNodes()
         self.arrived: set[str] = set()  # uids of pods whose arrival the policy knows
         self.in_step = ClusterEngine(mix, profile, target, order, seed, self.nodes, self.reservations, auto)
 
@@ -59,8 +54,7 @@ class Cluster:
         """A cluster under the same policy, without nodes and pods."""
         own = self.in_step
         made = Cluster(own.mix, own.profile, own.target, own.order, own.seed, own.auto)
-        made.closed, made.cut, made.words = self.closed, self.cut, self.words
-        made._foreign = self._foreign
+        made.closed = self.closed
         return made
 
     # ---- what the cluster shows
@@ -138,34 +132,9 @@ class Cluster:
         return decision
 
     def closed_to(self, pod: PodFacts) -> dict[str, str]:
-        """Nodes that take no such pod although they may have room, and why: GPUs there may be in use."""
-        if pod.task.num_gpu == 0:
-            return {}
-        found = dict(self.closed)
-        for uid in self.conflicts:
-            reservation = self.reservations.get(uid)
-            if reservation is not None:
-                found.setdefault(reservation.node, CONFLICT)
-        if pod.dialect != MIG.name:
-            found = self.cut | found
-        if pod.dialect and self.words:
-            found = self.foreign_to(pod.dialect) | found
-        return found
-
-    def speak(self, node: str, words: frozenset[str]) -> None:
-        """Note in which dialects' own words the node offers GPUs."""
-        if self.words.get(node, frozenset()) != words:
-            self._foreign.clear()
-            self.words[node] = words
-            if not words:
-                del self.words[node]
-
-    def foreign_to(self, dialect: str) -> dict[str, str]:
-        """Nodes that offer GPUs in the words of other dialects only."""
-        if dialect not in self._foreign:
-            others = {name for name, words in self.words.items() if dialect not in words}
-            self._foreign[dialect] = dict.fromkeys(others, FOREIGN)
-        return self._foreign[dialect]
+        """Nodes that take no such pod although they may have room, and why."""
+        held = (self.reservations.get(uid) for uid in self.conflicts)
+        return self.closed.to(pod, (reservation.node for reservation in held if reservation is not None))
 
     @property
     def choice(self) -> Choice:
@@ -250,7 +219,7 @@ class Cluster:
         if engine is None:
             return 0.0
         totals = engine.state.totals
-        return float(total_power(totals[CPU_POWER], totals[GPU_POWER])) / 1000
+        return float(total_power(totals[CPU_POWER], totals[GPU_POWER], totals[BASE_POWER])) / 1000
 
     def fragmentation_gpus(self) -> float:
         engine = self.engine()

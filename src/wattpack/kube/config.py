@@ -8,6 +8,7 @@ from typing import Literal
 
 import msgspec
 
+from wattpack.datasets.power_files import load_power
 from wattpack.datasets.sources import load_trace
 from wattpack.engine.runs.learning import LEARNT
 from wattpack.errors import UserError
@@ -17,7 +18,7 @@ from wattpack.kube.dialects import ALL, find_dialect
 from wattpack.kube.dialects.dialect import Dialect
 from wattpack.kube.reading import Reading
 from wattpack.model.policy import Mix
-from wattpack.model.power import PROFILES, PowerProfile
+from wattpack.model.power import PAPER, PROFILES, PowerProfile
 from wattpack.model.target import Target
 from wattpack.policies.expression import canonical, is_auto, parse
 
@@ -48,7 +49,8 @@ class Config(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     """What a user may set; docs/guide/serve.md describes each key."""
 
     policy: str = "pwr:0.1+fgd:0.9"
-    power_profile: str = "paper"
+    power_profile: str = ""  # the one that the power file names, or paper
+    power_file: str = ""
     target: str = LEARNT
     dialect: str | list[str] = ALL
     mode: Literal["choose", "score", "shadow"] = "choose"
@@ -78,7 +80,9 @@ class Config(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
         return Cluster(self.mix(), self.profile(), self.given_target(), self.node_order, self.seed, self.auto())
 
     def profile(self) -> PowerProfile:
-        return PROFILES[self.power_profile]
+        if self.power_file:
+            return load_power(self.power_file, self.power_profile or None)
+        return PROFILES[self.power_profile or PAPER.name]
 
     def reading(self) -> Reading:
         return Reading(
@@ -112,14 +116,18 @@ def problems(config: Config) -> list[str]:
         except UserError as fault:
             named = {"mix": "policy", "given_target": "target", "read_dialect": "dialect"}[asked.__name__]
             found.append(f"{named}: {fault}")
-    check(
-        config.power_profile in PROFILES,
-        f"power_profile: {config.power_profile!r}, expected one of {', '.join(PROFILES)}",
-    )
+    profile = None
+    if config.power_profile not in ("", *PROFILES):
+        found.append(f"power_profile: {config.power_profile!r}, expected one of {', '.join(PROFILES)}")
+    else:
+        try:
+            profile = config.profile()
+        except UserError as fault:
+            found.append(f"power_file: {fault}")
     check(config.gpu_memory_mib >= 0, f"gpu_memory_mib: {config.gpu_memory_mib}, expected 0 or more")
     check(config.seed >= 0, f"seed: {config.seed}, expected 0 or more")
-    if config.power_profile in PROFILES:
-        known = config.profile().known_gpus
+    if profile is not None:
+        known = profile.known_gpus
         for label, model in config.models.items():
             check(model in known, f"models: {label!r} = {model!r}, expected one of {', '.join(sorted(known))}")
     server, lease = config.server, config.lease
@@ -140,8 +148,8 @@ def checked(config: Config, where: str) -> Config:
     return config
 
 
-def parse_config(text: bytes, where: str) -> Config:
-    """The configuration in a TOML text; `where` names it in messages."""
+def parse_config(text: bytes, where: str, folder: Path | None = None) -> Config:
+    """The configuration in a TOML text; `where` names it in messages, its power file is looked for in `folder`."""
     try:
         read = tomllib.loads(text.decode("utf-8"))
         config = msgspec.convert(read, Config)
@@ -151,6 +159,8 @@ def parse_config(text: bytes, where: str) -> Config:
         raise UserError(f"{where}: not TOML: {fault}") from None
     except RecursionError:
         raise UserError(f"{where}: nested too deeply, expected a configuration") from None
+    if folder is not None and config.power_file:
+        config = msgspec.structs.replace(config, power_file=str(folder / config.power_file))
     return checked(config, where)
 
 
@@ -162,4 +172,4 @@ def read_config(file: Path | None) -> Config:
         text = file.read_bytes()
     except OSError as fault:
         raise UserError(f"{file}: {fault.strerror or fault}, expected a TOML file") from None
-    return parse_config(text, str(file))
+    return parse_config(text, str(file), file.parent)

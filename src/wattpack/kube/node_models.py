@@ -19,7 +19,8 @@ from typing import NamedTuple
 from wattpack.kube.instance_types import machine_of
 from wattpack.kube.objects import Unreadable
 from wattpack.kube.reading import Reading
-from wattpack.model.gpu_names import catalog_name, possible_models
+from wattpack.model.gpu_names import catalog_name, entry_name, possible_models
+from wattpack.model.power import entry_to_add
 
 PRODUCT_LABELS = (
     "nvidia.com/gpu.product",
@@ -73,7 +74,7 @@ class Known(NamedTuple):
 
 
 def gpu_labels(reading: Reading) -> tuple[str, ...]:
-    """Labels whose word is final, in order: selectors of pods may name them too."""
+    """Labels whose word is final, in order."""
     return tuple(dict.fromkeys((reading.gpu_model_label, *reading.dialect.model_labels, *PRODUCT_LABELS)))
 
 
@@ -126,7 +127,10 @@ def _unknown(label: str, value: str, name: str | None = None) -> str:
         text += f"{known}, a model without a power entry (the catalog has its limit only)"
     else:
         text += "a model without a power entry"
-    return f'{text}: map it in the configuration, [models] "{value}" = "..."'
+    entry = entry_to_add("gpu", entry_name(value if name is None else name))
+    return (
+        f'{text}: map it in the configuration, [models] "{value}" = "...", or put {entry} into a power file (--power)'
+    )
 
 
 def cpu_model(labels: Mapping[str, str], reading: Reading) -> Known:

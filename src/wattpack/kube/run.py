@@ -149,12 +149,12 @@ async def run_measured(service: Service) -> None:
 
 
 async def run_config(service: Service, options: Options, reload: asyncio.Event) -> None:
-    """Read the configuration again when the file changes or on SIGHUP; a bad one is logged and not used."""
-    before = content(options.file)
+    """Read the configuration again when it or the power file changes, or on SIGHUP; a bad one is logged, not used."""
+    before = contents(options.file, service.config)
     while True:
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(reload.wait(), CONFIG_EVERY_S)
-        asked, now = reload.is_set(), content(options.file)
+        asked, now = reload.is_set(), contents(options.file, service.config)
         reload.clear()
         if not asked and now == before:
             continue
@@ -167,8 +167,14 @@ async def run_config(service: Service, options: Options, reload: asyncio.Event) 
             if isinstance(fault, ApiError):
                 before = b""  # the file is good: try again
             continue
+        before = contents(options.file, service.config)  # it may name another power file
         service.metrics.count("wattpack_config_reloads_total", outcome="taken")
         log.info("new configuration in use: policy %s, mode %s", service.config.policy, service.config.mode)
+
+
+def contents(file: Path | None, config: Config) -> bytes:
+    """Of the configuration file and its power file."""
+    return content(file) + b"\0" + content(Path(config.power_file) if config.power_file else None)
 
 
 def content(file: Path | None) -> bytes:

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 from functools import cached_property
 from typing import NamedTuple
 
@@ -20,28 +19,22 @@ from wattpack.kube.dialects import DIALECTS
 from wattpack.kube.dialects.mig import MIG
 from wattpack.kube.dialects.node_devices import WHOLE, node_count
 from wattpack.kube.facts import NodeFacts, PodFacts
-from wattpack.kube.gpus import annotated_gpus, gpu_numbers, room_for, take
+from wattpack.kube.node_models import cpu_model
 from wattpack.kube.not_understood import NotUnderstood, asks_for_memory, not_understood, unknown_accelerators
 from wattpack.kube.objects import Node, Pod, Unreadable
+from wattpack.kube.place_pods import Task, place_pods
 from wattpack.kube.pools import in_pools
 from wattpack.kube.read_node import gpu_memories, read_node
 from wattpack.kube.read_pod import FINISHED, read_cpu_and_memory, read_pod
 from wattpack.kube.reading import Reading
+from wattpack.model.gpu_names import entry_name
 from wattpack.model.nodes import MAX_GPUS
 from wattpack.model.pools import CPU, HELD, NONE, only_words
-from wattpack.model.power import GPU_MILLI
+from wattpack.model.power import entry_to_add
 from wattpack.model.tasks import TaskClass
 
 NAMELESS = "without a name, expected metadata.name"
 MIRROR = "kubernetes.io/config.mirror"  # the annotation of a static pod
-
-
-@dataclass(frozen=True)
-class Task:
-    pod: PodFacts
-    created_s: int | None  # since the oldest pod was created
-    deleted_s: int | None
-    gpus: tuple[int, ...]
 
 
 class Access(NamedTuple):
@@ -63,6 +56,7 @@ class Snapshot:
     finished: int = 0
     of_nodes: int = 0  # pods that belong to a node
     dialects: Counter[str] = field(default_factory=Counter)  # tasks with GPUs by dialect
+    cpu_assumed: dict[str, list[str]] = field(default_factory=dict)  # what is assumed and why -> nodes
     index_chosen: list[str] = field(default_factory=list)  # tasks without an index of the GPUs they hold
     memory_assumed: list[str] = field(default_factory=list)  # tasks that ask for GPU memory, on GPUs by the catalog
 
@@ -97,6 +91,8 @@ class _Taking:
         except Unreadable as fault:
             self.found.leave_out(f"node {name}", fault)
             return
+        if self.known[name].cpu_model == "":
+            self.found.cpu_assumed.setdefault(cpu_model(node.metadata.labels, self.reading).how, []).append(name)
         if node.spec.unschedulable:
             self.close(name, NONE, "cordoned")
         if not is_ready(node):
@@ -115,7 +111,8 @@ class _Taking:
         if model == "":
             raise Unreadable(
                 f"ResourceSlices offer {offered.product or 'GPUs without a product name'!r}, "
-                f'a model without a power entry: map it in the configuration, [models] "{offered.product}" = "..."'
+                f'a model without a power entry: map it in the configuration, [models] "{offered.product}" = "...", '
+                f"or put {entry_to_add('gpu', entry_name(offered.product))} into a power file (--power)"
             )
         self.close(facts.name, CPU, "resource claims")
         return facts._replace(gpus=max(facts.gpus, offered.gpus), model=model)
@@ -183,45 +180,15 @@ class _Taking:
         self.known[node] = facts._replace(cpu_milli=max(0, cpu), memory_mib=max(0, memory))
 
     def placed(self) -> list[tuple[Task, Pod]]:
-        """The tasks in order of arrival.
-
-        GPUs are assigned first to pods with an index, then to the others, the largest first: a share must not take a
-        GPU that a pod with whole GPUs needs.
-        """
-        left = {name: [GPU_MILLI] * node.gpus for name, node in self.known.items()}
-        cpu_left = {name: [node.cpu_milli, node.memory_mib] for name, node in self.known.items()}
-        times = (_seconds(pod.metadata.creation_timestamp) for _, pod in self.readable)
-        start = min((seconds for seconds in times if seconds), default=0)
-        by_certainty = sorted(
-            self.readable, key=lambda pair: (pair[0].gpus is None, -pair[0].task.num_gpu, -pair[0].task.gpu_milli)
-        )
-        tasks = []
-        for facts, pod in by_certainty:
-            gpus: tuple[int, ...] = ()
-            if facts.node:
-                task, chosen, why = room_for(facts, annotated_gpus(facts), left[facts.node])
-                room, model = cpu_left[facts.node], self.known[facts.node].model
-                if task.gpu_spec and model not in task.gpu_spec.split("|"):
-                    why = f"asks for {task.gpu_spec} and is on a node with {model or 'no GPU'}"
-                if why == "" and (room[0] < task.cpu_milli or room[1] < task.memory_mib):
-                    why = "CPU or memory that its node does not have left"
-                if why:
-                    self.found.leave_out(f"pod {facts.namespace}/{facts.name}", why)
-                    if facts.task.num_gpu and self.known[facts.node].gpus:  # otherwise no GPU would look free
-                        self.found.not_understood.append(not_understood(pod))
-                        self.close(facts.node, CPU, "pods not understood")
-                    there = [min(amount, have) for amount, have in zip(facts.task[:2], room, strict=True)]
-                    room[0], room[1] = room[0] - there[0], room[1] - there[1]
-                    self.subtract(facts.node, TaskClass(there[0], there[1], 0, 0))
-                    continue
-                room[0] -= task.cpu_milli
-                room[1] -= task.memory_mib
-                take(left[facts.node], task, chosen)
-                gpus = gpu_numbers(chosen)
-            seconds = (_seconds(pod.metadata.creation_timestamp), _seconds(pod.metadata.deletion_timestamp))
-            created, deleted = (time - start if time else None for time in seconds)
-            tasks.append((Task(facts, created, deleted, gpus), pod))
-        return sorted(tasks, key=lambda pair: (pair[0].created_s or 0, pair[0].pod.namespace, pair[0].pod.name))
+        """The tasks in order of arrival; pods without room where they are make their node closed to GPU tasks."""
+        tasks, refused = place_pods(self.readable, self.known)
+        for facts, pod, why, taken in refused:
+            self.found.leave_out(f"pod {facts.namespace}/{facts.name}", why)
+            if facts.task.num_gpu and self.known[facts.node].gpus:  # otherwise no GPU would look free
+                self.found.not_understood.append(not_understood(pod))
+                self.close(facts.node, CPU, "pods not understood")
+            self.subtract(facts.node, taken)
+        return tasks
 
     def finish(self) -> Snapshot:
         found, tasks = self.found, self.placed()
@@ -278,11 +245,3 @@ def take_snapshot(
 def belongs_to_node(pod: Pod) -> bool:
     owners = {owner.kind for owner in pod.metadata.owner_references}
     return "DaemonSet" in owners or "Node" in owners or MIRROR in pod.metadata.annotations
-
-
-def _seconds(time: str | None) -> int:
-    """Seconds since 1970, 0 without a readable time."""
-    try:
-        return int(datetime.fromisoformat(time).timestamp()) if time else 0
-    except ValueError:
-        return 0

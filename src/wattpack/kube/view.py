@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from wattpack.kube.claims import Claims
+from wattpack.kube.closed_nodes import UNKNOWN
 from wattpack.kube.config import Config
 from wattpack.kube.constraints import allows, constraints_of
 from wattpack.kube.dialects.mig import MIG, mig_devices
@@ -18,8 +19,6 @@ from wattpack.kube.read_node import gpu_memories, read_node
 from wattpack.kube.read_pod import FINISHED, read_cpu_and_memory, read_pod
 
 log = logging.getLogger("wattpack")
-UNKNOWN = "holds a pod that is not understood: its GPUs may be in use"
-CUT = "has MIG devices: only pods that ask for those"
 PodChange = Callable[[PodFacts, Pod], None]
 
 
@@ -72,9 +71,8 @@ class View:
             return
         self.unreadable_nodes.pop(name, None)
         blocking = [uid for uid, there in self.blocking.items() if there == name]
-        _keep(self.cluster.closed, name, UNKNOWN if blocking else "")
-        self.cluster.speak(name, self.reading.dialect.words_of(node))
-        _keep(self.cluster.cut, name, CUT if MIG.on_node(node) and self.reading.dialect is not MIG else "")
+        cut = MIG.on_node(node) and self.reading.dialect is not MIG
+        self.cluster.closed.update(name, bool(blocking), cut, self.reading.dialect.words_of(node))
         if not self.uncounted.isdisjoint(blocking):
             self.unreadable_nodes[name] = UNKNOWN
             self.cluster.remove_node(name)
@@ -89,9 +87,7 @@ class View:
     def remove_node(self, name: str) -> None:
         self.nodes.pop(name, None)
         self.unreadable_nodes.pop(name, None)
-        self.cluster.closed.pop(name, None)
-        self.cluster.cut.pop(name, None)
-        self.cluster.speak(name, frozenset())
+        self.cluster.closed.remove(name)
         self.cluster.remove_node(name)
 
     # ---- pods
@@ -198,7 +194,7 @@ class View:
 
     def eligible_nodes(self, pod: Pod, dialect: str) -> list[str]:
         """Names of the readable nodes that Kubernetes would allow for the pod; `dialect`: the one it asks in."""
-        constraints, devices, words = constraints_of(pod, dialect), mig_devices(pod), self.cluster.words
+        constraints, devices, words = constraints_of(pod, dialect), mig_devices(pod), self.cluster.closed.words
         names = [
             name for name in self.cluster.nodes if allows(constraints, self.nodes[name], words.get(name, frozenset()))
         ]
@@ -211,10 +207,3 @@ class View:
             (node_count(self.nodes[node], name) or 0) - sum(one.get(name, 0) for one in held) >= count
             for name, count in wanted.items()
         )
-
-
-def _keep(table: dict[str, str], name: str, why: str) -> None:
-    if why:
-        table[name] = why
-    else:
-        table.pop(name, None)

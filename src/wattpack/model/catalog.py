@@ -17,6 +17,8 @@ LIMIT = "limit"  # the maker's power limit only; such entries are in no profile
 
 _LOGS = "readings in public logs; limit from the maker"
 _MAKER = "limit from the maker"
+# `wattpack calibrate gpu` read 78, 119 and 691 W; docs/guide/calibrate.md has all its readings.
+_H200 = "two own measurements (idle 76 and 78 W, context 118 and 119 W, full load 695 and 691 W)"
 _TDP = "maximum is the maker's TDP"
 
 
@@ -87,12 +89,12 @@ GPUS = {
     "H100-NVL": GpuEntry(62, None, 400, 95830, IDLE),
     "H800": GpuEntry(70, 119, 700, 81559, SIBLING, _as("H100-80GB-HBM3")),
     "H20": GpuEntry(70, 119, 400, 97871, SIBLING, _as("H100-80GB-HBM3")),
-    "H200": GpuEntry(76, 118, 700, 143771, CURVE, "own measurement on one H200; limit from the maker"),
+    "H200": GpuEntry(76, 118, 700, 143771, CURVE, _H200),
     "H200-NVL": GpuEntry(71, None, 600, 143771, IDLE),
     # Blackwell
     "B200": GpuEntry(140, 190, 1000, 183359, READINGS),
     "B300": GpuEntry(180, None, 1100, 275040, IDLE),
-    "GB200": GpuEntry(None, None, 1200, 189471, LIMIT, _MAKER),
+    "GB200": GpuEntry(166, None, 1200, 189471, IDLE),
     "GB300": GpuEntry(None, None, 1400, None, LIMIT, _MAKER),
     "RTX-PRO-6000-Blackwell-Server-Edition": GpuEntry(34, None, 600, 97887, IDLE),
     # AMD. An OAM of MI250 and MI250X holds two dies and Kubernetes counts dies, so those do not have the label's name.

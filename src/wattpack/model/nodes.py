@@ -18,6 +18,7 @@ MAX_GPUS = 16  # GPUs a node may have: a fixed width keeps one compiled engine f
 KINDS = MAX_GPUS + 1  # kinds of GPU tasks on a node: 0 = sharing, s = s whole GPUs
 
 NOTES = 8
+MAX_BASE_W = 1e6  # of one node
 
 NODE = np.dtype(
     [
@@ -34,6 +35,7 @@ NODE = np.dtype(
         ("socket_cores", np.int64),
         ("socket_idle_mw", np.int64),
         ("socket_max_mw", np.int64),
+        ("base_mw", np.int64),  # drawn beside sockets and GPUs, whatever is placed
         # free capacity
         ("cpu_left", np.int64),
         ("memory_left", np.int64),
@@ -70,6 +72,7 @@ class Datacenter:
     name: str = "datacenter"
     pool: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))  # empty: one pool, open to all
     pools: tuple[Pool, ...] = (OPEN,)
+    own_base_mw: NDArray[np.int64] | None = None  # base power by node, -1: the profile's; None: all the profile's
 
     @classmethod
     def of(
@@ -81,8 +84,12 @@ class Datacenter:
         model: Sequence[str],
         cpu_model: Sequence[str] | None = None,
         name: str = "datacenter",
+        base_w: Sequence[float | None] | None = None,
     ) -> Datacenter:
-        """Build from plain sequences; `model` and `cpu_model` are texts, `""` for no GPU and for the default CPU."""
+        """Build from plain sequences; `model` and `cpu_model` are texts, `""` for no GPU and for the default CPU.
+
+        `base_w`: what each node draws beside sockets and GPUs; None is the power profile's, which is 0 without a file.
+        """
         if len(names) == 0:
             raise UserError(f"{name}: no nodes, expected at least one")
         given = {"cpu_milli": cpu_milli, "memory_mib": memory_mib, "gpus": gpus}
@@ -98,13 +105,17 @@ class Datacenter:
         texts = ["" if count == 0 else text for text, count in zip(model, counts.tolist(), strict=True)]
         models, model_index = _indexed(texts)
         cpu_models, cpu_index = _indexed(list(cpu_model) if cpu_model is not None else [""] * len(names))
-        return cls(tuple(names), cpu, memory, counts, model_index, models, cpu_index, cpu_models, name)
+        base = _base_mw(f"{name}: base_w", base_w, len(names))
+        capacity = (cpu, memory, counts, model_index, models, cpu_index, cpu_models)
+        return cls(tuple(names), *capacity, name, own_base_mw=base)
 
     def __post_init__(self) -> None:
         if len(self.pool) == 0:
             object.__setattr__(self, "pool", np.zeros(len(self.names), dtype=np.int64))
         for column in (self.cpu_milli, self.memory_mib, self.gpus, self.model, self.cpu_model, self.pool):
             column.flags.writeable = False
+        if self.own_base_mw is not None:
+            self.own_base_mw.flags.writeable = False
 
     def __len__(self) -> int:
         return len(self.names)
@@ -135,6 +146,7 @@ class Datacenter:
             self.name,
             self.pool[order],
             self.pools,
+            None if self.own_base_mw is None else self.own_base_mw[order],
         )
 
     def repeated(self, times: int) -> Datacenter:
@@ -145,9 +157,9 @@ class Datacenter:
         own = (self.cpu_milli, self.memory_mib, self.gpus, self.model, self.cpu_model, self.pool)
         cpu, memory, gpus, model, cpu_model, pool = (np.tile(column, times) for column in own)
         name = f"{self.name}-x{times}"
-        return Datacenter(
-            tuple(names), cpu, memory, gpus, model, self.models, cpu_model, self.cpu_models, name, pool, self.pools
-        )
+        base = None if self.own_base_mw is None else np.tile(self.own_base_mw, times)
+        capacity = (cpu, memory, gpus, model, self.models, cpu_model, self.cpu_models)
+        return Datacenter(tuple(names), *capacity, name, pool, self.pools, base)
 
     def in_pools(self, pools: Sequence[Pool]) -> Datacenter:
         """The same nodes, the i-th in the pool `pools[i]`."""
@@ -170,11 +182,20 @@ class Datacenter:
 
     @cached_property
     def types(self) -> NDArray[np.int64]:
-        """Type number of every node: equal nodes, equal number. Cached: it takes 2 ms, and runs share a datacenter."""
+        """Type number of every node: equal nodes, equal number. Cached: it takes 2 ms, and runs share a datacenter.
+
+        Base power has no part in it: no decision depends on it.
+        """
         own = [self.cpu_milli, self.memory_mib, self.gpus, self.model, self.cpu_model, self.pool]
         columns = np.stack(own, axis=1)
         _, inverse = np.unique(columns, axis=0, return_inverse=True)
         return inverse.reshape(-1).astype(np.int64)
+
+    def base_mw(self, profile: PowerProfile = PAPER) -> NDArray[np.int64]:
+        """Base power of every node: its own, or the profile's."""
+        of_gpus_w = np.array([profile.gpu_base_w.get(model, 0.0) for model in self.models])[self.model]
+        found = np.rint((profile.base_w + self.gpus * of_gpus_w) * 1000).astype(np.int64)
+        return found if self.own_base_mw is None else np.where(self.own_base_mw >= 0, self.own_base_mw, found)
 
     def records(self, profile: PowerProfile = PAPER) -> Any:
         """The nodes as a recarray of empty `NODE` records; the engine, which knows the target, fills fragmentation.
@@ -196,6 +217,7 @@ class Datacenter:
         nodes["sockets"] = -(-nodes["cores"] // nodes["socket_cores"])
         nodes["socket_idle_mw"] = np.array([round(cpu.idle_w * 1000) for cpu in cpus])[self.cpu_model]
         nodes["socket_max_mw"] = np.array([round(cpu.max_w * 1000) for cpu in cpus])[self.cpu_model]
+        nodes["base_mw"] = self.base_mw(profile)
         return nodes.view(np.recarray)
 
 
@@ -209,6 +231,18 @@ def _amounts(where: str, values: ArrayLike, count: int) -> NDArray[np.int64]:
     if not ((whole == found) & (whole >= 0)).all():
         raise UserError(f"{where}: expected whole numbers from 0")
     return whole
+
+
+def _base_mw(where: str, values: Sequence[float | None] | None, count: int) -> NDArray[np.int64] | None:
+    """Milliwatts, -1 for None; None where no node has a base power of its own."""
+    if values is None or all(value is None for value in values):
+        return None
+    if len(values) != count:
+        raise UserError(f"{where} has {len(values)} values, expected one for each of {count} nodes")
+    for value in values:
+        if value is not None and not 0 <= value <= MAX_BASE_W:
+            raise UserError(f"{where}: {value!r}, expected watts from 0 to {MAX_BASE_W:,.0f}, or None")
+    return np.array([-1 if value is None else round(value * 1000) for value in values], dtype=np.int64)
 
 
 def _indexed(texts: list[str]) -> tuple[tuple[str, ...], NDArray[np.int64]]:

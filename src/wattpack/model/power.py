@@ -6,6 +6,7 @@ in every profile.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -66,6 +67,9 @@ class PowerProfile:
     default_cpu: str
     source: str
     further_gpus: Mapping[str, GpuPower] = field(default_factory=dict)  # models of the catalog
+    # What a node draws beside sockets and GPUs, and for each GPU by model. Not in the repr: earlier ids are made of it.
+    base_w: float = field(default=0.0, repr=False)
+    gpu_base_w: Mapping[str, float] = field(default_factory=dict, repr=False)
 
     @property
     def known_gpus(self) -> list[str]:
@@ -74,17 +78,39 @@ class PowerProfile:
     def gpu(self, model: str) -> GpuPower:
         found = self.gpus.get(model) or self.further_gpus.get(model)
         if found is None:
-            raise UserError(f"unknown GPU model {model!r} (no power entry); known: {', '.join(self.known_gpus)}")
+            raise UserError(f"unknown GPU model {model!r} {_add('gpu', model)}; known: {', '.join(self.known_gpus)}")
         return found
 
     def cpu(self, model: str) -> CpuPower:
         found = self.cpus.get(model or self.default_cpu)
         if found is None:
-            raise UserError(f"unknown CPU model {model!r} (no power entry); known: {', '.join(sorted(self.cpus))}")
+            raise UserError(f"unknown CPU model {model!r} {_add('cpu', model)}; known: {', '.join(sorted(self.cpus))}")
         return found
 
 
-_PAPER_WATTS = {  # idle, maximum
+def profile_text(profile: PowerProfile) -> str:
+    """All watts of a profile. One without base power and curves has the text that it had before there were any."""
+    curves = {name: gpu.points for name, gpu in {**profile.further_gpus, **profile.gpus}.items() if gpu.points}
+    more = (profile.base_w, sorted(profile.gpu_base_w.items()), sorted(curves.items()))
+    return repr(profile) + (repr(more) if any(more) else "")
+
+
+ENTRY_KEYS = {"gpu": "idle_w = .. context_w = .. max_w = ..", "cpu": "cores = .. idle_w = .. max_w = .."}
+
+
+def entry_to_add(table: str, model: str) -> str:
+    """The four lines that a power file needs for a model, in one line."""
+    return f"[{table}.{json.dumps(model)}] {ENTRY_KEYS[table]}"
+
+
+def _add(table: str, model: str) -> str:
+    """What to do about a model without watts; a name that cannot be one is only unknown."""
+    if not 0 < len(model) <= 200 or not model.isprintable():
+        return "(no power entry)"
+    return f"(no power entry: put {entry_to_add(table, model)}, a line each, into FILE.toml and pass --power FILE.toml)"
+
+
+PAPER_WATTS = {  # idle, maximum
     "T4": (10, 70),
     "A10": (30, 150),
     "G2": (30, 150),
@@ -106,7 +132,7 @@ TYPICAL_SHARE_OF_LIMIT = 0.7
 
 def _from_end_points(name: str, curve: Callable[[float, float], GpuPower]) -> PowerProfile:
     """One curve between idle and maximum for all models; the paper's models have the paper's watts."""
-    own = {model: curve(idle, most) for model, (idle, most) in _PAPER_WATTS.items()}
+    own = {model: curve(idle, most) for model, (idle, most) in PAPER_WATTS.items()}
     further = {model: curve(idle, most) for model, (idle, most) in _CATALOG_WATTS.items() if model not in own}
     return PowerProfile(name, own, _CPUS, _XEON, _PAPER_SOURCE, further)
 
@@ -174,28 +200,40 @@ def added_gpu_power_mw(node: NodeRecord, task: TaskRecord, gpu: int, gpu_draw_mw
     return task.num_gpu * added_share_power_mw(node.model, 0, GPU_MILLI, gpu_draw_mw)
 
 
-# The sums of CPU and GPU power. Nothing outside this file adds the two (tests/model/test_power_sum.py): a base power or
-# a node that sleeps would be a change here.
+# The sums of CPU, GPU and base power. Nothing outside this file adds them (tests/model/test_power_sum.py): a node that
+# sleeps would be a change here. No placement changes the base power, so it is in totals and never in what a task adds.
 
 
-def total_power(cpu: Any, gpu: Any) -> Any:
-    """What CPUs and GPUs draw together, in the unit of both; for Python, numbers or arrays."""
+def cpu_and_gpu_power(cpu: Any, gpu: Any) -> Any:
+    """What CPUs and GPUs draw together: the part of the power that placements change."""
     return cpu + gpu
 
 
-kernel_total_power = inner_kernel(total_power)  # for kernels, numbers only
+def total_power(cpu: Any, gpu: Any, base: Any) -> Any:
+    """All that is drawn, in the unit of the three; for Python, numbers or arrays."""
+    return cpu + gpu + base
+
+
+kernel_cpu_and_gpu_power = inner_kernel(cpu_and_gpu_power)  # for kernels, numbers only
+kernel_total_power = inner_kernel(total_power)
 
 
 @kernel
 def node_power_mw(node: NodeRecord) -> int:
     """Milliwatts that a settled `node` draws."""
-    return kernel_total_power(node.cpu_power_mw, node.gpu_power_mw)
+    return kernel_total_power(node.cpu_power_mw, node.gpu_power_mw, node.base_mw)
+
+
+@kernel
+def placed_power_mw(node: NodeRecord) -> int:
+    """Milliwatts of a settled `node` that placements change: without its base power."""
+    return kernel_cpu_and_gpu_power(node.cpu_power_mw, node.gpu_power_mw)
 
 
 @kernel
 def unsettled_power_mw(node: NodeRecord, gpu_draw_mw: Integers) -> int:
     """Milliwatts that `node` draws, worked out from what is left on it."""
-    return kernel_total_power(cpu_power_mw(node, node.cpu_left), gpu_power_mw(node, gpu_draw_mw))
+    return kernel_total_power(cpu_power_mw(node, node.cpu_left), gpu_power_mw(node, gpu_draw_mw), node.base_mw)
 
 
 @kernel
@@ -209,12 +247,12 @@ def added_power_with_cpu_mw(
     added_cpu_mw: int, node: NodeRecord, task: TaskRecord, gpu: int, gpu_draw_mw: Integers
 ) -> int:
     """`added_power_mw` for loops over GPUs, with the CPU part (`added_cpu_power_mw`) worked out once before."""
-    return kernel_total_power(added_cpu_mw, added_gpu_power_mw(node, task, gpu, gpu_draw_mw))
+    return kernel_cpu_and_gpu_power(added_cpu_mw, added_gpu_power_mw(node, task, gpu, gpu_draw_mw))
 
 
 def nodes_power_mw(nodes: Any) -> Any:
-    """`node_power_mw` for Python: the milliwatts of each of `nodes`, an array of NODE records (or one record)."""
-    return total_power(nodes.cpu_power_mw, nodes.gpu_power_mw)
+    """The milliwatts that each of `nodes` draws: settled NODE records (or one record), for Python."""
+    return total_power(nodes.cpu_power_mw, nodes.gpu_power_mw, nodes.base_mw)
 
 
 def draw_table_mw(models: tuple[str, ...], profile: PowerProfile) -> np.ndarray:

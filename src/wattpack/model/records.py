@@ -49,6 +49,7 @@ class NodeRecord(Protocol):
     socket_cores: int
     socket_idle_mw: int
     socket_max_mw: int
+    base_mw: int
     cpu_left: int
     memory_left: int
     gpu_left: SmallIntegers

@@ -17,7 +17,7 @@ SIBLING = "sibling"  # the same chip as a measured model, for work on one GPU
 ROUGH = "rough"  # from the maker's figures alone
 
 _PUBLIC = "public training benchmark, one GPU, fp16, five networks"
-# For the eight measured models up to the H100, `_rough` is off by at most 20 % (B200: almost twice too fast). So a GPU
+# For the nine measured models up to the H100, `_rough` is off by at most 20 % (B200: almost twice too fast). So a GPU
 # counts as faster only where the difference is larger than that, for each rough speed of the two.
 ROUGH_MARGIN = 1.25
 # Memory that drivers and ECC take differs by this much between boards of the same size (V100: 16160, P100: 16280 MiB).
@@ -44,26 +44,34 @@ def _as(relative: float, model: str) -> Speed:
 SPEEDS = {
     "P100-PCIE-16GB": _rough(21, 732),
     "T4": _rough(65, 320),
+    "T4G": _rough(65, 320),
+    "A10G": _rough(70, 600),
     "L4": _rough(121, 300),
     "A10": Speed(0.324, MEASURED, _PUBLIC),
     "L20": _rough(119.5, 864),
     "A40": _rough(150, 696),
     "V100-SXM2-16GB": Speed(0.424, MEASURED, _PUBLIC),
     "V100-SXM2-32GB": _as(0.424, "V100-SXM2-16GB"),
+    "V100-PCIE-16GB": _rough(112, 900),
+    "V100-PCIE-32GB": _rough(112, 900),
     "A30": _rough(165, 933),
     "L40": _rough(181, 864),
     "RTX-A6000": Speed(0.501, MEASURED, _PUBLIC),
-    "RTX-6000-Ada": Speed(0.639, MEASURED, _PUBLIC),
+    "RTX-6000-Ada-Generation": Speed(0.639, MEASURED, _PUBLIC),
     "L40S": _rough(362, 864),
     "A100-PCIE-40GB": Speed(0.821, MEASURED, _PUBLIC),
     "A100-SXM4-40GB": _rough(312, 1555),
+    "A100-80GB-PCIe": Speed(0.943, MEASURED, _PUBLIC),
+    "A800-80GB-PCIe": _as(0.943, "A100-80GB-PCIe"),
     "H20": _rough(148, 4000),
     "A100-SXM4-80GB": Speed(1.0, MEASURED, _PUBLIC),
     "A800-SXM4-80GB": _as(1.0, "A100-SXM4-80GB"),
     "H100-PCIe": Speed(1.312, MEASURED, _PUBLIC),
     "H100-80GB-HBM3": Speed(1.911, MEASURED, _PUBLIC),
     "H800": _as(1.911, "H100-80GB-HBM3"),
+    "H100-NVL": _rough(835, 3900),
     "H200": _rough(989, 4800),
+    "H200-NVL": _rough(835, 4800),
     "B200": Speed(2.781, MEASURED, _PUBLIC),
 }
 

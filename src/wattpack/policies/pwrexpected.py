@@ -28,7 +28,7 @@ from wattpack.model.power import (
     added_share_power_mw,
     cpu_power_mw,
     draw_table_mw,
-    kernel_total_power,
+    kernel_cpu_and_gpu_power,
 )
 from wattpack.model.records import Floats, Integers, NodeRecord, TargetRecord, TaskRecord, WorldRecord
 from wattpack.model.target import Target
@@ -56,7 +56,7 @@ def added_mw(
         if gpu_free < wanted.num_gpu:
             return -1
         whole_mw = added_share_power_mw(node.model, 0, GPU_MILLI, gpu_draw_mw)
-        return kernel_total_power(cpu_mw, wanted.num_gpu * whole_mw)
+        return kernel_cpu_and_gpu_power(cpu_mw, wanted.num_gpu * whole_mw)
     least = -1
     for g in range(node.gpus):
         left = gpu_left if g == gpu else node.gpu_left[g]
@@ -66,7 +66,7 @@ def added_mw(
             more = added_share_power_mw(node.model, GPU_MILLI - left, wanted.gpu_milli, gpu_draw_mw)
             if least < 0 or more < least:
                 least = more
-    return kernel_total_power(cpu_mw, least) if least >= 0 else -1
+    return kernel_cpu_and_gpu_power(cpu_mw, least) if least >= 0 else -1
 
 
 @kernel

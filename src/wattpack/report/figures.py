@@ -93,18 +93,25 @@ def paper_figures(results: Results, extra: Sequence[str] = ()) -> dict[str, Figu
 
 
 def baseline_figure(results: Results, trace: str) -> Figure:
-    """The baseline's EOPC, CPU and GPU stacked, with the GPU's share dashed on the right axis (paper: figure 1)."""
+    """The baseline's EOPC, CPU and GPU stacked, with the GPU's share dashed on the right axis (paper: figure 1).
+
+    Base power, where there is any, is below them.
+    """
     _need(results, trace)
     curves = results[trace, BASELINE]
     inside = slice(0, at(WHOLE[1]) + 1)
     loads, cpu, gpu = LOADS[inside], mean(curves, "cpu_w")[inside] / 1e6, mean(curves, "gpu_w")[inside] / 1e6
     total, band = mean(curves, "eopc_w")[inside] / 1e6, spread(curves, "eopc_w")[inside] / 1e6
+    base = curves.base_w()[inside] / 1e6
+    to_cpu = base + cpu
     step = _round_up(float(np.nanmax(total)) / 0.72 / 4)  # four steps on both axes; the dashed line stays above
     with print_style():
         figure = new_figure(COLUMN, 2.3)
         axes = figure.add_subplot()
-        axes.fill_between(loads, cpu, total, facecolor="#5aa5d3", hatch="////", edgecolor="#ffffff80", label="GPU")
-        axes.fill_between(loads, 0, cpu, facecolor=KNOWN["bestfit"].colour, label="CPU")
+        axes.fill_between(loads, to_cpu, total, facecolor="#5aa5d3", hatch="////", edgecolor="#ffffff80", label="GPU")
+        axes.fill_between(loads, base, to_cpu, facecolor=KNOWN["bestfit"].colour, label="CPU")
+        if np.nanmax(base) > 0:
+            axes.fill_between(loads, 0, base, facecolor="#b0b0b0", label="base")
         axes.fill_between(loads, total - band, total + band, color="#000000", alpha=0.25)
         axes.plot(loads, total, color="#000000", linewidth=1.0)
         axes.set_xlim(WHOLE)

@@ -3,6 +3,9 @@
 {{- $config := .Values.config -}}
 policy = {{ toJson $config.policy }}
 power_profile = {{ toJson $config.power_profile }}
+{{- if .Values.powerFile }}
+power_file = "/etc/wattpack/power.toml"
+{{- end }}
 target = {{ if .Values.targetTasks }}"/etc/wattpack/tasks.csv"{{ else }}{{ toJson $config.target }}{{ end }}
 dialect = {{ toJson $config.dialect }}
 mode = {{ toJson .Values.mode }}

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, fields
 from pathlib import Path
 
-from wattpack.cli.options import profile_option
+from wattpack.cli.options import note_power, profile_option
 from wattpack.cli.outputs import check_files, words_beside
 from wattpack.datasets import alibaba2023
 from wattpack.datasets.edits import with_edits
@@ -19,9 +19,9 @@ from wattpack.experiments.bound.curves import baseline_in
 from wattpack.experiments.bound.rows import BoundRow, bound_row
 from wattpack.experiments.needs import need_gpus, need_tasks
 from wattpack.experiments.spec.axes import FIRST_SEED, MAX_SEED
+from wattpack.experiments.spec.chosen import check_models
 from wattpack.files import write_whole
 from wattpack.jit import say_if_compiling
-from wattpack.model.power import PAPER
 from wattpack.optimise.bound.lp import ConfigurationLp
 from wattpack.report.units import power_unit
 
@@ -37,7 +37,8 @@ def bound_command(
     loads: str = DEFAULT_LOADS,
     seed: int | None = None,
     expected: bool = False,
-    profile: str = PAPER.name,
+    profile: str | None = None,
+    power: Path | None = None,
     against: Path | None = None,
     offline: float | None = None,
     out: Path | None = None,
@@ -62,7 +63,9 @@ def bound_command(
     expected
         Take the trace's shares, scaled to the load (the default).
     profile
-        Power profile: paper, linear, concave, measured.
+        Power profile: paper (the default), linear, concave, measured.
+    power
+        TOML file of your own GPUs, CPUs and node base power, laid over the profile (`wattpack power`).
     against
         Results folder of `wattpack compare`: show the largest saving against FGD there, at the service of FGD.
     offline
@@ -78,15 +81,17 @@ def bound_command(
         raise UserError(f"--seed {seed}, expected 0 to {MAX_SEED}")
     if offline is not None and not 0 < offline <= 86_400:
         raise UserError(f"--offline {offline:g}, expected seconds: more than 0, at most 86400")
-    watts = profile_option(profile)
+    watts = profile_option(profile, power)
     seed = FIRST_SEED if seed is None and offline is not None else seed
-    nodes = load_datacenter(datacenter)
+    nodes = load_datacenter(datacenter, power=watts)
+    check_models(nodes, watts)
     traces = {name: load_trace(name) for name in dict.fromkeys(trace or ["default"])}
     need_gpus(datacenter, nodes)
     for name, tasks in traces.items():
         need_tasks(name, tasks)
     stored = None if against is None else against / "experiment.json"
-    check_files({"--out": out}, (datacenter, *traces, stored))
+    check_files({"--out": out}, (datacenter, *traces, stored, power))
+    note_power(profile, power)
     say_if_compiling()
     baselines = {
         name: baseline_in(against, nodes, tasks, watts, seed) if against is not None else None

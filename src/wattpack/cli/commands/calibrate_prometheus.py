@@ -28,7 +28,7 @@ def calibrate_prometheus_command(
     step: str = "1m",
     share: str = "utilisation",
     token_file: Path | None = None,
-    timeout: float = 60,
+    timeout_seconds: float = 60,
 ) -> None:
     """Fit idle, context and slope of every GPU model to watts against the share in use, over a time range.
 
@@ -49,18 +49,18 @@ def calibrate_prometheus_command(
         expression that gives shares from 0 to 1 by UUID or by node.
     token_file
         File with a bearer token for the server.
-    timeout
+    timeout_seconds
         Seconds to wait for an answer.
     """
     from wattpack.calibrate.fleet import ask_fleet
     from wattpack.calibrate.fleet_fit import fit_model
     from wattpack.calibrate.prometheus import Prometheus
 
-    if not 0 < timeout <= 3600:
-        raise UserError(f"--timeout {timeout:g}, expected seconds above 0 and at most 3600")
+    if not 0 < timeout_seconds <= 3600:
+        raise UserError(f"--timeout-seconds {timeout_seconds:g}, expected above 0 and at most 3600")
     times = time_range(last, end, step)
     check_files({"--out": out}, (token_file,))
-    server = Prometheus(url, read_token(token_file), timeout)
+    server = Prometheus(url, read_token(token_file), timeout_seconds)
     found = ask_fleet(server, times, share, note)
     fits = {model: fit_model(samples) for model, samples in sorted(found.items())}
     with words_beside(out if out is not None else Path("-")):

@@ -8,6 +8,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from wattpack.cli.options import note_power, profile_option
 from wattpack.cli.outputs import EXPERIMENT, check_folder
 from wattpack.cli.plugins import load_plugins
 from wattpack.cli.progress import progress_bar
@@ -49,6 +50,8 @@ def compare_command(
     batch: int = 1,
     batch_seconds: float | None = None,
     batch_milp_seconds: float = 0.0,
+    profile: str | None = None,
+    power: Path | None = None,
     out: Path = Path("wattpack-results"),
     on: str = "local",
     workers: int | None = None,
@@ -91,6 +94,10 @@ def compare_command(
         With --steady: seconds that the first task of a window waits at most.
     batch_milp_seconds
         Seconds that a small MILP may take to place each window; its placement is used where it is better. 60 is plenty.
+    profile
+        Power profile: paper (the default), linear, concave, measured.
+    power
+        TOML file of your own GPUs, CPUs and node base power, laid over the profile (`wattpack power`).
     out
         Folder for summary.csv, report.html, figures and the finished runs.
     on
@@ -109,14 +116,17 @@ def compare_command(
     new_batch(batch, batch_seconds, batch_milp_seconds)
     if batch_seconds is not None and not loads:
         raise UserError("--batch-seconds holds tasks that come in time, expected --steady LOADS too")
+    watts = profile_option(profile, power)
+    nodes = load_datacenter(datacenter, power=watts)
     traces = {name: load_trace(name) for name in trace or ["default"]}
     for name, tasks in traces.items():
         need_tasks(name, tasks)
-    check_folder(out, EXPERIMENT, (datacenter, *(trace or []), *(plugin or [])))
+    check_folder(out, EXPERIMENT, (datacenter, *(trace or []), *(plugin or []), power))
+    note_power(profile, power)
     say_if_compiling()
     bounded_traces = {name: tasks for name, tasks in traces.items() if bound or bound_is_quick(tasks)}
     ahead = {} if bound is False else bounded_traces
-    with bounds_ahead(load_datacenter(datacenter), ahead, out), progress_bar("comparing") as report:
+    with bounds_ahead(nodes, ahead, out, watts), progress_bar("comparing") as report:
         comparison = compare(
             datacenter,
             trace or ["default"],
@@ -132,17 +142,18 @@ def compare_command(
             steady=loads,
             batch_seconds=batch_seconds,
             moving=moving,
+            profile=watts,
         )
     if bound is not False:
         comparison = with_bounds(comparison, datacenter, out, bounded_traces)
-    gpus = float(load_datacenter(datacenter).gpus.sum())
+    gpus = float(nodes.gpus.sum())
     figures = write_pictures(comparison, out, gpus) if comparison.results else []
     # All is written: a reader of standard output that goes away (`| head -1`) costs nothing.
     if comparison.results:
         print_curves(comparison.results, gpus)
         print_paths(summary=out / "summary.csv", report=out / "report.html", figure=figures)
     print_steady_states(comparison.steady, out)
-    sentences = (little_to_save(comparison.results, name, load_datacenter(datacenter)) for name in traces)
+    sentences = (little_to_save(comparison.results, name, nodes) for name in traces)
     for line in (*comparison.choices, *filter(None, sentences)):
         print(line)
     for name, texts in comparison.unplaceable.items():
@@ -163,7 +174,8 @@ def parse_moving(every: int | None, moves: int, pause_s: float, with_steady: boo
 def with_bounds(comparison: Comparison, datacenter: str, out: Path, traces: dict[str, Workload]) -> Comparison:
     """The comparison with the bounds of `traces`; the others are named on stderr."""
     inputs = comparison.inputs
-    results = with_bound(comparison.results, inputs.datacenters[datacenter], traces, folder=out)
+    watts = next(iter(inputs.profiles.values()))
+    results = with_bound(comparison.results, inputs.datacenters[datacenter], traces, folder=out, profile=watts)
     for name in inputs.traces.keys() - traces.keys():
         note(f"{name}: the bound is skipped, it would take minutes (--bound forces it)")
     write_summary(out / "summary.csv", results)

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from wattpack.cli.csv_output import write_csv
-from wattpack.cli.options import profile_option
+from wattpack.cli.options import note_power, profile_option
 from wattpack.cli.outputs import check_files, words_beside
 from wattpack.datasets.edits import split_edits
 from wattpack.datasets.node_types import file_header, file_rows, types_of
@@ -24,6 +24,7 @@ def datacenters_command(
     add: list[str] | None = None,
     remove: list[str] | None = None,
     profile: str | None = None,
+    power: Path | None = None,
     out: Path | None = None,
 ) -> None:
     """List the built-in datacenters, or describe one of them or your own: node types, watts, sources, assumptions.
@@ -39,17 +40,20 @@ def datacenters_command(
         Nodes to leave out, first: a model like T4, or 10xT4-2; may be given again.
     profile
         Show the watts of this power profile only: paper, linear, concave, measured.
+    power
+        TOML file of your own GPUs, CPUs and node base power, laid over the profile: show its watts only.
     out
         Write the nodes here, as a CSV file that every command takes; `-` is standard output.
     """
-    profiles = list(PROFILES.values()) if profile is None else [profile_option(profile)]
+    profiles = list(PROFILES.values()) if profile is None and power is None else [profile_option(profile, power)]
     if name is None:
         if add or remove or out is not None:
             raise UserError("datacenters: expected the name or the file of a datacenter to edit or write")
         print_list()
         return
     datacenter = load_datacenter(name, power=profiles[0], add=add or (), remove=remove or ())
-    check_files({"--out": out}, (name,))
+    check_files({"--out": out}, (name, power))
+    note_power(profile, power)
     if out is not None:
         write_csv(out, file_header(datacenter), file_rows(datacenter))
     with words_beside(out):

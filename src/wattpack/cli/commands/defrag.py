@@ -10,7 +10,7 @@ import numpy as np
 from wattpack.cli.csv_output import write_csv
 from wattpack.cli.keep_speed import keep_speed
 from wattpack.cli.not_understood import with_closed_nodes
-from wattpack.cli.options import profile_option
+from wattpack.cli.options import note_power, profile_option
 from wattpack.cli.outputs import check_files, words_beside
 from wattpack.cli.side_by_side import print_emptied, print_side_by_side
 from wattpack.datasets.csv_files import read_workload
@@ -23,7 +23,7 @@ from wattpack.experiments.bound.curves import bound_is_quick
 from wattpack.experiments.placed import emptied_nodes, engine_with
 from wattpack.jit import say_if_compiling
 from wattpack.model.nodes import Datacenter
-from wattpack.model.power import PAPER, nodes_power_mw
+from wattpack.model.power import nodes_power_mw
 from wattpack.model.records import NodeRecord, RecordTable
 from wattpack.model.target import Target
 from wattpack.model.tasks import Workload
@@ -48,7 +48,8 @@ def defrag_command(
     least: float = LEAST_W,
     allow_slower: bool = False,
     same_model: bool = False,
-    profile: str = PAPER.name,
+    profile: str | None = None,
+    power: Path | None = None,
     add: list[str] | None = None,
     remove: list[str] | None = None,
     out: Path | None = None,
@@ -81,7 +82,9 @@ def defrag_command(
     same_model
         Let running tasks go only to GPUs of the model they run on.
     profile
-        Power profile: paper, linear, concave, measured.
+        Power profile: paper (the default), linear, concave, measured.
+    power
+        TOML file of your own GPUs, CPUs and node base power, laid over the profile (`wattpack power`).
     add
         Nodes to add at the end, like 20xH100-8 or, with the vCPU and GiB of a node, 20xH100-8:128c:1024g; may be given
         again.
@@ -92,7 +95,7 @@ def defrag_command(
     placements_out
         Write where the tasks are afterwards here, in the format of --placements.
     """
-    watts = profile_option(profile)
+    watts = profile_option(profile, power)
     if moves < 1:
         raise UserError(f"--moves {moves}, expected 1 or more")
     if not 0 <= gpu_worth < 1e6:
@@ -105,7 +108,8 @@ def defrag_command(
     aim = Target.of(workload if target is None else load_trace(target))
     placed = read_placements(placements, datacenter, workload)
     workload = keep_speed(workload, placed, datacenter, allow_slower, same_model)
-    check_files({"--out": out, "--placements-out": placements_out}, (nodes, tasks, placements, target))
+    check_files({"--out": out, "--placements-out": placements_out}, (nodes, tasks, placements, target, power))
+    note_power(profile, power)
     say_if_compiling()
     engine = engine_with(placed, datacenter, workload, aim, watts)
     before = totals(engine.state.nodes)

@@ -29,6 +29,7 @@ def derive_command(
     datacenter: str = alibaba2023.NAME,
     add: list[str] | None = None,
     remove: list[str] | None = None,
+    power: Path | None = None,
     seed: int = 0,
 ) -> None:
     """Make a variant of a trace: more multi-GPU, sharing-GPU or constrained-GPU tasks; the options may be combined.
@@ -54,6 +55,8 @@ def derive_command(
         again.
     remove
         Nodes to leave out, first: a model like T4, or 10xT4-2; may be given again.
+    power
+        TOML file of your own GPUs, where the datacenter has models that the catalog lacks (`wattpack power`).
     seed
         Of the draws.
     """
@@ -69,11 +72,11 @@ def derive_command(
     if multi is not None:
         variant = multi_gpu(variant, multi, rng)
     if constrained is not None:
-        variant = constrained_gpu(variant, constrained, load_datacenter(datacenter), rng)
+        variant = constrained_gpu(variant, constrained, load_datacenter(datacenter, power=power), rng)
     shown = {trace: start, "variant": variant}
     if against is not None:
         shown[f"{against} "] = load_trace(against)
-    check_files({"--out": out}, (trace, against, datacenter))
+    check_files({"--out": out}, (trace, against, datacenter, power))
     if out is not None:
         rows = ((variant.task_name(i), *variant.classes[k]) for i, k in enumerate(variant.sequence.tolist()))
         write_csv(out, COLUMNS, rows)

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from wattpack.choose.choice import resolve
 from wattpack.cli.consoles import wide_console
-from wattpack.cli.options import check_seed
+from wattpack.cli.options import check_seed, note_power, profile_option
 from wattpack.cli.plugins import faults_of, load_plugins
 from wattpack.datasets.csv_files import read_workload
 from wattpack.datasets.inflation import seeded
@@ -23,7 +23,6 @@ from wattpack.engine.runs.record import gpu_index_text
 from wattpack.errors import UserError
 from wattpack.jit import say_if_compiling
 from wattpack.model.fit import VERDICT_WORDS
-from wattpack.model.power import PAPER
 from wattpack.model.target import Target
 from wattpack.model.tasks import TaskClass, Workload
 from wattpack.policies.expression import FILL_UP, canonical
@@ -38,6 +37,8 @@ def explain_command(
     live: str | None = None,
     server: str | None = None,
     target: str | None = None,
+    profile: str | None = None,
+    power: Path | None = None,
     top: int = 20,
     seed: int = 0,
     add: list[str] | None = None,
@@ -63,6 +64,10 @@ def explain_command(
         Address of that service; default http://127.0.0.1:8888.
     target
         Trace (file or built-in name) that the target workload is taken from; default: the tasks file itself.
+    profile
+        Power profile: paper (the default), linear, concave, measured.
+    power
+        TOML file of your own GPUs, CPUs and node base power, laid over the profile (`wattpack power`).
     top
         Nodes to show, best first, and as many that do not fit; 0 shows all.
     seed
@@ -78,6 +83,8 @@ def explain_command(
         Run plugins without checking their policies first (about a second each).
     """
     if live is not None:
+        if profile is not None or power is not None:
+            raise UserError("--profile or --power with --live: the service has its own, expected none of them")
         explain_live(live, server)
         return
     if nodes is None or tasks is None or policy is None or task is None:
@@ -87,17 +94,19 @@ def explain_command(
     if top < 0:
         raise UserError(f"--top {top}, expected 0 (all) or more")
     check_seed(seed)
-    datacenter = load_datacenter(str(nodes), add=add or (), remove=remove or ())
+    watts = profile_option(profile, power)
+    datacenter = load_datacenter(str(nodes), power=watts, add=add or (), remove=remove or ())
     workload = read_workload(tasks)
     trace = workload if target is None else load_trace(target)
     index = task_index(workload, task, tasks)
+    note_power(profile, power)
     say_if_compiling()
     luck = draw_luck(workload, seeded(seed).policy)
     before = Workload(workload.classes, workload.sequence[:index], workload.task_names, workload.name)
     k = int(workload.sequence[index])
-    mix, choice = resolve(policy, datacenter, trace, PAPER, FILL_UP)
+    mix, choice = resolve(policy, datacenter, trace, watts, FILL_UP)
     with faults_of(plugin or []):
-        engine = Engine(datacenter, workload.classes, mix, Target.of(trace))
+        engine = Engine(datacenter, workload.classes, mix, Target.of(trace), watts)
         run_arrivals(engine, before, luck[:index])
         explanation = explain(engine, k, luck[index])
     if choice is not None:

@@ -28,6 +28,8 @@ def fit_command(
     file: list[Path] | None = None,
     config: Path | None = None,
     policy: str | None = None,
+    profile: str | None = None,
+    power: Path | None = None,
 ) -> None:
     """Will this pod fit, where, and what does it cost in watts and fragmentation? Exit 1 if it fits nowhere.
 
@@ -45,21 +47,29 @@ def fit_command(
         TOML file of `wattpack serve`.
     policy
         Policy expression, above the one of the file.
+    profile
+        Power profile, above the one of the configuration: paper, linear, concave, measured.
+    power
+        TOML file of your own GPUs, CPUs and node base power, laid over the profile (`wattpack power`).
     """
     text = as_json(read_pod_file(pod), pod)
     if server is not None:
+        if profile is not None or power is not None:
+            raise UserError("--profile or --power with --server: the service has its own, expected none of them")
         decision = ask(server, "/fit", text)
     else:
+        from wattpack.cli.options import note_power, with_power
         from wattpack.kube.config import checked, read_config
         from wattpack.kube.import_files import read_cluster_files
         from wattpack.kube.not_understood import unknown_accelerators
         from wattpack.kube.questions import fit
         from wattpack.kube.view import View
 
-        settings = read_config(config)
+        settings = with_power(read_config(config), profile, power)
         if policy is not None:
             settings = checked(msgspec.structs.replace(settings, policy=policy), "--policy")
         cluster = read_cluster_files(file) if file else asyncio.run(ask_cluster(kubeconfig))
+        note_power(profile, power)
         say_if_compiling()
         view = View(settings, cluster.claims)
         # A decision for "" is one for no node.

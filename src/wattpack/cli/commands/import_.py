@@ -10,6 +10,7 @@ from wattpack.cli.ask_cluster import ask_cluster
 from wattpack.cli.csv_output import write_csv
 from wattpack.cli.import_table import Rename, losses, print_table, table_of
 from wattpack.cli.not_understood import NOT_UNDERSTOOD
+from wattpack.cli.options import note_power, with_power
 from wattpack.cli.outputs import check_folder
 from wattpack.cli.streams import note
 from wattpack.datasets.placements import COLUMNS as DECISIONS
@@ -21,7 +22,8 @@ from wattpack.kube.dialects import find_dialect
 from wattpack.kube.hidden_names import hidden_names
 from wattpack.kube.import_files import read_cluster_files
 from wattpack.kube.not_understood import NotUnderstood, in_words
-from wattpack.kube.snapshot import Snapshot, Task, take_snapshot
+from wattpack.kube.place_pods import Task
+from wattpack.kube.snapshot import Snapshot, take_snapshot
 
 NODES = ("sn", "cpu_milli", "memory_mib", "gpu", "model", "cpu_model", "pool", "only", "why")
 TASKS = (
@@ -40,6 +42,8 @@ def import_command(
     dialect: list[str] | None = None,
     config: Path | None = None,
     strict: bool = False,
+    profile: str | None = None,
+    power: Path | None = None,
 ) -> None:
     """Write the nodes, tasks and current placements of a Kubernetes cluster into a folder; nothing changes there.
 
@@ -64,23 +68,28 @@ def import_command(
         TOML file of `wattpack serve`: dialect, power profile, labels, own names of GPU models.
     strict
         Anything left out is an error: exit code 2, and nothing is written.
+    profile
+        Power profile, above the one of the configuration: paper, linear, concave, measured.
+    power
+        TOML file of your own GPUs, CPUs and node base power, laid over the profile (`wattpack power`).
     """
     if file and kubeconfig is not None:
         raise UserError("--file and --kubeconfig, expected one of them")
-    settings = read_config(config)
+    settings = with_power(read_config(config), profile, power)
     reading = settings.reading()
     if dialect is not None:
         reading = replace(reading, dialect=find_dialect(dialect))
-    check_folder(out, WRITTEN, (*(file or []), kubeconfig, config))
+    check_folder(out, WRITTEN, (*(file or []), kubeconfig, config, power))
     cluster = read_cluster_files(file) if file else asyncio.run(ask_cluster(kubeconfig))
     snapshot = take_snapshot(cluster.nodes, cluster.pods, reading, cluster.claims)
     rename = hidden_names() if anonymise else plain_name
-    table = table_of(snapshot, reading.profile, rename)
+    table = table_of(snapshot, rename)
     if strict and (lost := losses(table)):
         raise UserError(f"--strict: {lost}; expected to understand everything")
     if not snapshot.nodes:
         print_table(table)
         raise UserError(f"none of {len(cluster.nodes)} nodes can be read, expected at least one")
+    note_power(profile, power)
     write_snapshot(snapshot, make_folder(out), rename)
     print_table(table)
     for name in (*WRITTEN, *([NOT_UNDERSTOOD] if snapshot.not_understood else [])):

@@ -9,7 +9,7 @@ from wattpack.choose.choice import resolve
 from wattpack.cli.csv_output import write_csv
 from wattpack.cli.keep_speed import keep_speed
 from wattpack.cli.not_understood import with_closed_nodes
-from wattpack.cli.options import check_seed, profile_option
+from wattpack.cli.options import check_seed, note_power, profile_option
 from wattpack.cli.outputs import check_files, words_beside
 from wattpack.cli.plugins import faults_of, load_plugins
 from wattpack.cli.side_by_side import print_emptied, print_saving
@@ -19,6 +19,7 @@ from wattpack.datasets.inflation import seeded
 from wattpack.datasets.placements import COLUMNS as DECISIONS
 from wattpack.datasets.placements import read_placements
 from wattpack.datasets.sources import load_datacenter, load_trace
+from wattpack.engine.core.state import BASE_POWER
 from wattpack.engine.runs.arrivals import simulate
 from wattpack.engine.runs.learning import LEARNT, simulate_learning
 from wattpack.engine.runs.record import Run
@@ -28,7 +29,6 @@ from wattpack.errors import UserError
 from wattpack.experiments.compare import unplaceable_classes
 from wattpack.experiments.placed import emptied_nodes, measure_placements, measure_run
 from wattpack.jit import say_if_compiling
-from wattpack.model.power import PAPER
 from wattpack.model.target import Target
 from wattpack.policies.expression import FILL_UP, canonical, is_auto
 from wattpack.report.provenance import never_fit
@@ -54,7 +54,8 @@ def replay_command(
     decisions: Path | None = None,
     series: Path | None = None,
     placements: Path | None = None,
-    profile: str = PAPER.name,
+    profile: str | None = None,
+    power: Path | None = None,
     allow_slower: bool = False,
     same_model: bool = False,
     seed: int = 0,
@@ -92,7 +93,9 @@ def replay_command(
     same_model
         With --placements: let running tasks go only to GPUs of the model they run on.
     profile
-        Power profile: paper, linear, concave, measured.
+        Power profile: paper (the default), linear, concave, measured.
+    power
+        TOML file of your own GPUs, CPUs and node base power, laid over the profile (`wattpack power`).
     seed
         For policy random only.
     add
@@ -116,7 +119,7 @@ def replay_command(
     load_plugins(plugin or [], not no_check)
     policy = canonical(policy)
     check_seed(seed)
-    watts = profile_option(profile)
+    watts = profile_option(profile, power)
     window = new_batch(batch, batch_seconds, batch_milp_seconds)
     if window.tasks > 1 and target == LEARNT:
         raise UserError(f"--target {LEARNT} with --batch {batch}, expected one of them")
@@ -135,8 +138,9 @@ def replay_command(
         workload = keep_speed(workload, placed, datacenter, allow_slower, same_model)
     elif allow_slower or same_model:
         raise UserError("--allow-slower and --same-model are about tasks that run, expected --placements FILE too")
-    inputs = (nodes, tasks, target, placements, *(plugin or []))
+    inputs = (nodes, tasks, target, placements, power, *(plugin or []))
     check_files({"--decisions": decisions, "--series": series}, inputs)
+    note_power(profile, power)
     say_if_compiling()
     mix, choice = resolve(policy, datacenter, trace, watts, FILL_UP)
     now = None if placed is None else measure_placements(placed, datacenter, workload, aim, watts)
@@ -157,8 +161,8 @@ def replay_command(
     if decisions is not None:
         write_csv(decisions, DECISIONS, decision_rows(run))
     if series is not None:
-        write_csv(series, SERIES, series_rows(run))
-    if kinds := unplaceable_classes(datacenter, workload):
+        write_csv(series, series_header(run), series_rows(run))
+    if kinds := unplaceable_classes(datacenter, workload, watts):
         note(never_fit(kinds))
     with words_beside(decisions, series):
         if choice is not None:
@@ -174,6 +178,15 @@ def decision_rows(run: Run) -> Iterable[Sequence[object]]:
         yield run.workload.task_name(i), run.node_name(i), run.gpu_index(i)
 
 
+def has_base_power(run: Run) -> bool:
+    return bool(run.start[BASE_POWER] > 0)
+
+
+def series_header(run: Run) -> tuple[str, ...]:
+    """The fixed columns, and base power after them where there is any."""
+    return (*SERIES, "base_power_w") if has_base_power(run) else SERIES
+
+
 def series_rows(run: Run) -> Iterable[Sequence[object]]:
     columns = (
         run.requested_milli.tolist(),
@@ -183,10 +196,10 @@ def series_rows(run: Run) -> Iterable[Sequence[object]]:
         run.cpu_power_w.tolist(),
         run.gpu_power_w.tolist(),
     )
-    fragmentation = run.fragmentation_milli.tolist()
+    fragmentation, with_base, base_w = run.fragmentation_milli.tolist(), has_base_power(run), run.base_power_w.tolist()
     for i, values in enumerate(zip(*columns, strict=True)):
         task = i if run.order is None else int(run.order[i])
-        yield run.workload.task_name(task), *values, f"{fragmentation[i]:.6f}"
+        yield run.workload.task_name(task), *values, f"{fragmentation[i]:.6f}", *([base_w[i]] if with_base else [])
 
 
 def print_outcome(run: Run, expression: str) -> None:
@@ -201,6 +214,7 @@ def print_outcome(run: Run, expression: str) -> None:
         print(f"  failed for want of {reason}: {count}")
     print(f"  GRAR {run.grar[-1]:.4f}, GPU requested {run.load[-1]:.3f} of the datacenter's")
     watts = f"CPU {run.cpu_power_w[-1] / 1000:.1f}, GPU {run.gpu_power_w[-1] / 1000:.1f}"
+    watts += f", base {run.base_power_w[-1] / 1000:.1f}" if has_base_power(run) else ""
     print(f"  power {run.power_w[-1] / 1000:.1f} kW ({watts})")
     print(f"  fragmentation {run.fragmentation_milli[-1] / 1000:.1f} GPUs")
     if run.wait_s is not None:

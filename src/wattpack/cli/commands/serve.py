@@ -139,7 +139,8 @@ def print_shadow(table: ShadowTable) -> None:
 
 def print_check(settings: Config, file: Path | None) -> None:
     print(f"{file or 'defaults'}: good")
-    for name in ("policy", "power_profile", "target", "dialect", "mode", "node_order", "events"):
+    print(f"  {'power_profile':<15} {settings.profile().name}")
+    for name in ("policy", "target", "dialect", "mode", "node_order", "events"):
         print(f"  {name:<15} {getattr(settings, name)}")
     print(f"  {'listens on':<15} {settings.server.host}:{settings.server.port}")
 

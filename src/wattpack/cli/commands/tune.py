@@ -6,7 +6,7 @@ import math
 from pathlib import Path
 
 from wattpack.cli.csv_output import write_csv
-from wattpack.cli.options import profile_option
+from wattpack.cli.options import note_power, profile_option
 from wattpack.cli.outputs import EXPERIMENT, check_folder
 from wattpack.cli.plugins import load_plugins
 from wattpack.cli.progress import progress_bar
@@ -19,10 +19,10 @@ from wattpack.experiments.bound.curves import bound_is_quick
 from wattpack.experiments.bound.headroom import LITTLE, little_to_save_on
 from wattpack.experiments.lineup import BASELINE
 from wattpack.experiments.options import parse_loads
+from wattpack.experiments.spec.chosen import chosen_profile
 from wattpack.experiments.tune.measured import Measured
 from wattpack.experiments.tune.search import GRAR_LOSS, LOADS_OF_INTEREST, Tuned, Wanted, tune
 from wattpack.jit import say_if_compiling
-from wattpack.model.power import PAPER
 from wattpack.policies.expression import canonical
 from wattpack.report.provenance import outcome_text
 
@@ -43,7 +43,8 @@ def tune_command(
     steady: str | None = None,
     grar_loss: float = GRAR_LOSS,
     policy: list[str] | None = None,
-    profile: str = PAPER.name,
+    profile: str | None = None,
+    power: Path | None = None,
     out: Path = Path("wattpack-tune"),
     on: str = "local",
     workers: int | None = None,
@@ -77,7 +78,9 @@ def tune_command(
     policy
         Try these expressions instead of all, auto among them if named; may be given again. FGD is always among them.
     profile
-        Power profile: paper, linear, concave, measured.
+        Power profile: paper (the default), linear, concave, measured.
+    power
+        TOML file of your own GPUs, CPUs and node base power, laid over the profile (`wattpack power`).
     out
         Folder for pareto.csv, the figure and the finished runs.
     on
@@ -91,7 +94,7 @@ def tune_command(
     """
     datacenter = with_edits(datacenter, add, remove)
     plugins = load_plugins(plugin or [], not no_check)
-    profile_option(profile)
+    watts = profile_option(profile, power)
     if not 0 <= grar_loss <= 1:
         raise UserError(f"--grar-loss {grar_loss:g}, expected 0 to 1")
     wanted = Wanted(
@@ -101,10 +104,11 @@ def tune_command(
         parse_loads(steady) if steady is not None else (),
         seeds,
         grar_loss,
-        profile,
+        watts,
     )
     candidates = [canonical(text) for text in policy] if policy else None
-    check_folder(out, (*EXPERIMENT, "pareto.csv"), (datacenter, trace, *(plugin or [])))
+    check_folder(out, (*EXPERIMENT, "pareto.csv"), (datacenter, trace, power, *(plugin or [])))
+    note_power(profile, power)
     say_if_compiling()
     tuned = tune(wanted, out, progress_bar, candidates, on, workers, plugins)
     write_pareto(out / "pareto.csv", tuned)
@@ -191,8 +195,8 @@ def what_helps(tuned: Tuned, wanted: Wanted) -> list[str]:
     trace = load_trace(wanted.trace)
     if tuned.advice.best.saving > LITTLE or not bound_is_quick(trace):
         return []
-    name, watts = Path(wanted.trace).stem, profile_option(wanted.profile)
-    line = little_to_save_on(load_datacenter(wanted.datacenter), trace, name, watts)
+    name, watts = Path(wanted.trace).stem, chosen_profile(wanted.profile)
+    line = little_to_save_on(load_datacenter(wanted.datacenter, power=watts), trace, name, watts)
     return [line] if line else []
 
 

@@ -15,7 +15,7 @@ from wattpack.jit import inner, step
 from wattpack.model.fit import FITS, fits
 from wattpack.model.fragmentation import fragmentation_after, tally
 from wattpack.model.nodes import MAX_GPUS
-from wattpack.model.power import added_cpu_power_mw, added_power_with_cpu_mw, node_power_mw
+from wattpack.model.power import added_cpu_power_mw, added_power_with_cpu_mw, placed_power_mw
 
 # Of equal costs the fuller node and the tighter GPU: what is nearly empty may be empty soon. Watts per milli-GPU left.
 FULLER_W = 1e-6
@@ -23,8 +23,8 @@ FULLER_W = 1e-6
 
 @inner
 def node_cost_w(node: Any, worth_w: float) -> float:
-    """Of a node that is settled."""
-    return (node_power_mw(node) + worth_w * node.fragmentation) / 1000
+    """Of a node that is settled, without its base power, which is the same wherever tasks are."""
+    return (placed_power_mw(node) + worth_w * node.fragmentation) / 1000
 
 
 @step

@@ -24,7 +24,8 @@ ALLOCATED = 1  # milli-GPU of the tasks that are placed
 FAILED = 2  # tasks that fitted nowhere
 CPU_POWER = 3  # milliwatts
 GPU_POWER = 4  # milliwatts
-FRAGMENTATION = 5  # six columns from here: by reason, millionths of a milli-GPU
+BASE_POWER = 5  # milliwatts
+FRAGMENTATION = 6  # six columns from here: by reason, millionths of a milli-GPU
 COLUMNS = FRAGMENTATION + 6
 CHANGES = COLUMNS  # one more in `State.totals`: number of changes of nodes so far
 
@@ -122,6 +123,7 @@ def count(totals: Any, node: Any, sign: int) -> None:
     """Add (1) or subtract (-1) the node's share of the totals."""
     totals[CPU_POWER] += sign * node.cpu_power_mw
     totals[GPU_POWER] += sign * node.gpu_power_mw
+    totals[BASE_POWER] += sign * node.base_mw
     for reason in range(6):
         totals[FRAGMENTATION + reason] += sign * node.fragmentation_micro[reason]
 

@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wattpack.engine.core.state import ALLOCATED, COLUMNS, CPU_POWER, FAILED, FRAGMENTATION, GPU_POWER, MICRO, REQUESTED
+from wattpack.engine.core.state import (
+    ALLOCATED,
+    BASE_POWER,
+    COLUMNS,
+    CPU_POWER,
+    FAILED,
+    FRAGMENTATION,
+    GPU_POWER,
+    MICRO,
+    REQUESTED,
+)
 from wattpack.frames import new_frame
 from wattpack.model.fit import FITS, VERDICTS
 from wattpack.model.fragmentation import REASONS
@@ -33,6 +43,7 @@ STATE_COLUMNS = {
     "power_w": "power of the datacenter (EOPC), W",
     "cpu_power_w": "power of its CPUs, W",
     "gpu_power_w": "power of its GPUs, W",
+    "base_power_w": "power of its nodes beside CPUs and GPUs (base power), W",
     "grar": "GPU allocated / GPU requested, a fraction; 1 while nothing was requested",
     "fragmentation_milli": "GPU that tasks like those of the target workload cannot use (F), milli-GPU",
 }
@@ -57,7 +68,7 @@ class Run:
     - `load`: GPU requested so far / GPU of the datacenter
     - `requested_milli`, `allocated_milli`: milli-GPU
     - `failed`: failed tasks so far
-    - `power_w` (EOPC), `cpu_power_w`, `gpu_power_w`: W
+    - `power_w` (EOPC), `cpu_power_w`, `gpu_power_w`, `base_power_w`: W
     - `grar`: GPU allocated / GPU requested
     - `fragmentation_milli`: F, milli-GPU; `fragmentation_by_reason()`
 
@@ -143,9 +154,14 @@ class Run:
         return self.series[:, GPU_POWER] / 1000
 
     @property
+    def base_power_w(self) -> NDArray[np.float64]:
+        """What nodes draw beside CPUs and GPUs."""
+        return self.series[:, BASE_POWER] / 1000
+
+    @property
     def power_w(self) -> NDArray[np.float64]:
         """EOPC: estimated overall power consumption."""
-        return total_power(self.series[:, CPU_POWER], self.series[:, GPU_POWER]) / 1000
+        return total_power(*(self.series[:, column] for column in (CPU_POWER, GPU_POWER, BASE_POWER))) / 1000
 
     @property
     def grar(self) -> NDArray[np.float64]:

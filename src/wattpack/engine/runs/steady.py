@@ -6,7 +6,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from wattpack.engine.core.state import ALLOCATED, COLUMNS, CPU_POWER, FRAGMENTATION, GPU_POWER, MICRO, NOWHERE
+from wattpack.engine.core.state import (
+    ALLOCATED,
+    BASE_POWER,
+    COLUMNS,
+    CPU_POWER,
+    FRAGMENTATION,
+    GPU_POWER,
+    MICRO,
+    NOWHERE,
+)
 from wattpack.engine.runs.moves import Rounds
 from wattpack.engine.runs.timed_run import TimedRun
 from wattpack.model.power import total_power
@@ -28,6 +37,7 @@ class Steady(NamedTuple):
     measured_s: float = 0.0
     mean_wait_s: float = 0.0  # from arrival until the batch window closed, of the measured arrivals
     largest_wait_s: float = 0.0
+    base_w: float = 0.0  # part of `eopc_w`, as `cpu_w` and `gpu_w` are
 
     @property
     def w_per_gpu(self) -> float:
@@ -47,7 +57,7 @@ def steady_of(workload: Workload, run: TimedRun, rounds: Rounds | None = None) -
     requested = workload.gpu_request_milli()[measured_from:]
     placed = requested[run.node[measured_from:] != NOWHERE].sum()
     return Steady(
-        eopc_w=float(total_power(means[CPU_POWER], means[GPU_POWER])) / 1000,
+        eopc_w=float(total_power(means[CPU_POWER], means[GPU_POWER], means[BASE_POWER])) / 1000,
         cpu_w=float(means[CPU_POWER]) / 1000,
         gpu_w=float(means[GPU_POWER]) / 1000,
         allocated_gpus=float(means[ALLOCATED]) / 1000,
@@ -57,4 +67,5 @@ def steady_of(workload: Workload, run: TimedRun, rounds: Rounds | None = None) -
         moves=rounds.moves if rounds is not None else 0,
         lost_gpu_s=rounds.lost_gpu_s if rounds is not None else 0.0,
         measured_s=float(integrals[COLUMNS]),
+        base_w=float(means[BASE_POWER]) / 1000,
     )

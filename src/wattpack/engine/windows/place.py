@@ -35,6 +35,7 @@ from wattpack.engine.core.plan import Plan
 from wattpack.engine.core.score_cache import Scores
 from wattpack.engine.core.state import (
     ALLOCATED,
+    BASE_POWER,
     COLUMNS,
     CPU_POWER,
     FAILED,
@@ -232,7 +233,7 @@ def rank(more: NDArray[np.int64]) -> tuple[float, ...]:
 
 def ranks(more: NDArray[np.int64]) -> list[tuple[float, ...]]:
     """`rank` of each row. All at once: one by one this took a third of a window's time on a small cluster."""
-    watts = total_power(more[:, CPU_POWER], more[:, GPU_POWER]) / 1000
+    watts = total_power(more[:, CPU_POWER], more[:, GPU_POWER], more[:, BASE_POWER]) / 1000
     fragmented_gpus = more[:, FRAGMENTATION:].sum(axis=1) / MICRO / 1000
     cost_w = watts + FRAGMENTATION_W * fragmented_gpus
     return list(zip((-more[:, ALLOCATED]).tolist(), more[:, FAILED].tolist(), cost_w.tolist(), strict=True))

@@ -15,8 +15,8 @@ from wattpack.experiments.bound.service import Demands, Planes
 from wattpack.experiments.bound.service import expected_counts as expected_counts  # part of what this module offers
 from wattpack.experiments.bound.solved import KEPT, Solved, bound_digest, read_solved, written
 from wattpack.experiments.checked_json import write_checked
-from wattpack.experiments.curves import COLUMNS, LEAST, LOADS, STEP, Curves, Results
-from wattpack.experiments.digests import datacenter_digest, trace_digest
+from wattpack.experiments.curves import BASE, COLUMNS, LEAST, LOADS, STEP, Curves, Results
+from wattpack.experiments.digests import datacenter_digest, profile_digest, trace_digest
 from wattpack.experiments.folder import ResultsFolder
 from wattpack.experiments.lineup import BASELINE
 from wattpack.experiments.lineup import BOUND as BOUND  # part of what this module offers
@@ -130,7 +130,8 @@ def with_bound(
             for curves in found:
                 values = curves.values | {LEAST: demands.least_w(curves)}
                 extended[name, curves.policy] = replace(curves, values=values)
-        extended[name, BOUND] = _realised(name, solved, demands, found[0])
+        base_w = int(datacenter.base_mw(profile).sum()) / 1000
+        extended[name, BOUND] = _realised(name, solved, demands, found[0], base_w)
     return extended
 
 
@@ -170,7 +171,7 @@ def _curves(name: str, rows: list[list[float]]) -> Curves:
     return Curves(name, BOUND, (NO_SEED,), values)
 
 
-def _realised(name: str, solved: Solved, demands: Demands, policy: Curves) -> Curves:
+def _realised(name: str, solved: Solved, demands: Demands, policy: Curves, base_w: float) -> Curves:
     """The bound of the tasks that came with the seeds of a policy, as far as its runs and the loads asked for go."""
     expected = _curves(name, solved.rows)
     share = np.interp(LOADS, [row[0] for row in solved.rows], [row[5] for row in solved.rows])
@@ -178,8 +179,9 @@ def _realised(name: str, solved: Solved, demands: Demands, policy: Curves) -> Cu
     values = dict(expected.values)
     for column, found in demands.bound(policy.seeds, share).items():
         values[column] = np.where(there, found, np.nan)[None, :]
-    of_the_power = values["eopc_w"] / expected.values["eopc_w"]
-    values |= {column: expected.values[column] * of_the_power for column in ("cpu_w", "gpu_w")}
+    above_base = (values["eopc_w"] - base_w) / (expected.values["eopc_w"] - base_w)
+    values |= {column: expected.values[column] * above_base for column in ("cpu_w", "gpu_w")}
+    values[BASE] = np.where(np.isfinite(values["eopc_w"]), base_w, np.nan)
     return Curves(name, BOUND, (NO_SEED,), values, policy.datacenter, policy.profile)
 
 
@@ -191,10 +193,12 @@ def baseline_in(
         raise UserError(f"{folder}: no experiment.json in it, expected a results folder")
     stored = ResultsFolder(folder)
     results = stored.read_stored()
-    same = (BASELINE, profile.name, datacenter_digest(datacenter), trace_digest(trace))
+    watts = (profile.name, profile_digest(profile.name, profile))
+    same = (BASELINE, *watts, datacenter_digest(datacenter), trace_digest(trace))
     for scenario, label in labels(scenario for _, scenario in stored.stored_fill_ups()).items():
         found = results.get((label, scenario.label))
-        is_same = (scenario.label, scenario.profile, scenario.datacenter_digest, scenario.trace_digest) == same
+        contents = (scenario.profile_digest, scenario.datacenter_digest, scenario.trace_digest)
+        is_same = (scenario.label, scenario.profile, *contents) == same
         if is_same and found is not None and (seed is None or seed in found.seeds):
             if seed is None:
                 return found

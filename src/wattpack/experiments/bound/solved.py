@@ -13,7 +13,7 @@ from wattpack.experiments.bound.service import Planes
 from wattpack.experiments.checked_json import read_checked
 from wattpack.experiments.digests import datacenter_digest, trace_digest
 from wattpack.model.nodes import Datacenter
-from wattpack.model.power import PowerProfile
+from wattpack.model.power import PowerProfile, profile_text
 from wattpack.model.tasks import Workload
 from wattpack.optimise.bound.lp import Bound
 
@@ -62,6 +62,6 @@ def read_solved(file: Path, classes: int) -> Solved | None:
 
 def bound_digest(datacenter: Datacenter, trace: Workload, loads: Sequence[float] | None, profile: PowerProfile) -> str:
     """Of everything that decides a bound: contents, loads, watts, and the code."""
-    said = (datacenter_digest(datacenter), trace_digest(trace), loads and sorted(loads), repr(profile))
+    said = (datacenter_digest(datacenter), trace_digest(trace), loads and sorted(loads), profile_text(profile))
     code = b"".join((Path(__file__).parents[2] / name).read_bytes() for name in CODE)
     return hashlib.sha256(repr(said).encode() + code).hexdigest()[:16]

@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from wattpack.datasets.columns import Columns
+from wattpack.datasets.power_files import load_power
 from wattpack.datasets.sources import as_datacenter, as_workload
 from wattpack.errors import UserError
 from wattpack.experiments.options import MAX_LOAD, MAX_LOADS
 from wattpack.experiments.plugins import Plugin
 from wattpack.experiments.spec.axes import MAX_SEED, first_seeds
 from wattpack.model.nodes import Datacenter
-from wattpack.model.power import PROFILES, PowerProfile
+from wattpack.model.power import PAPER, PROFILES, PowerProfile
 from wattpack.model.tasks import Workload
 
 T = TypeVar("T", Datacenter, Workload, PowerProfile)
@@ -35,25 +36,35 @@ def several(given: Any, what: str) -> list[Any]:
     return found
 
 
-def chosen_datacenters(given: Datacenters) -> dict[str, Datacenter]:
-    return _labelled([(_label(one), as_datacenter(one)) for one in _once(several(given, "datacenter"))])
+def chosen_datacenters(given: Datacenters, profile: PowerProfile = PAPER) -> dict[str, Datacenter]:
+    """`profile`: knows the models of the files."""
+    return _labelled([(_label(one), as_datacenter(one, profile)) for one in _once(several(given, "datacenter"))])
 
 
 def chosen_traces(given: Traces) -> dict[str, Workload]:
     return _labelled([(_label(one), as_workload(one)) for one in _once(several(given, "traces"))])
 
 
-def chosen_profiles(given: Profiles) -> dict[str, PowerProfile]:
+def chosen_profiles(given: Profiles | None, power: str | Path | None = None) -> dict[str, PowerProfile]:
+    """The profiles by name; with a power file, the file over each of them."""
+    if given is None or power is not None:
+        wanted = [None] if given is None else _once(several(given, "profile"))
+        found = [chosen_profile(one, power) for one in wanted]
+        return _labelled([(one.name, one) for one in found])
     return _labelled([(_label(one), chosen_profile(one)) for one in _once(several(given, "profile"))])
 
 
-def chosen_profile(given: PowerProfile | str) -> PowerProfile:
-    """A power profile as it is, or by its name."""
-    if isinstance(given, PowerProfile):
-        return given
-    if not isinstance(given, str) or given not in PROFILES:
+def chosen_profile(given: PowerProfile | str | None, power: str | Path | None = None) -> PowerProfile:
+    """A power profile as it is, or by its name; with a power file, the file over it."""
+    if given is not None and not isinstance(given, PowerProfile) and given not in PROFILES:
         raise UserError(f"profile: {given!r}, expected a PowerProfile or one of {', '.join(PROFILES)}")
-    return PROFILES[given]
+    if isinstance(given, PowerProfile):
+        if power is not None:
+            raise UserError(f"power with a PowerProfile, {given.name!r}: expected one of {', '.join(PROFILES)} with it")
+        return given
+    if power is not None:
+        return load_power(power, given)
+    return PAPER if given is None else PROFILES[given]
 
 
 def chosen_policies(given: str | Iterable[str]) -> list[str]:

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 from wattpack.datasets import alibaba2023
 from wattpack.datasets.edits import split_edits
+from wattpack.datasets.power_files import load_power
 from wattpack.datasets.sources import DATACENTERS, load_datacenter, load_trace
 from wattpack.errors import UserError
 from wattpack.experiments.scenario import Inputs
 from wattpack.experiments.spec.axes import Block
 from wattpack.experiments.spec.chosen import check_models
 from wattpack.model.nodes import Datacenter
-from wattpack.model.power import PROFILES, PowerProfile
+from wattpack.model.power import PAPER, PROFILES, PowerProfile
 from wattpack.model.tasks import Workload
 
 
@@ -27,13 +29,14 @@ class NamedInputs:
         self.datacenters: dict[str, Datacenter] = {}
         self.traces: dict[str, Workload] = {}
         self.profiles: dict[str, PowerProfile] = {}
+        self.watts = PAPER  # knows the models of node files: the first profile of a block
         self.broken: set[str] = set()  # files that could not be read: reported once
 
     def loaded(self) -> Inputs:
         return Inputs(self.datacenters, self.traces, self.profiles)
 
     def datacenter(self, place: str, name: str) -> None:
-        self._read(place, name, DATACENTERS, load_datacenter, self.datacenters)
+        self._read(place, name, DATACENTERS, partial(load_datacenter, power=self.watts), self.datacenters)
         if name in self.datacenters and self.datacenters[name].gpu_milli == 0:
             self.problem(place, f"{name!r} has no node with a GPU, expected at least one")
 
@@ -47,6 +50,24 @@ class NamedInputs:
             self.profiles[name] = PROFILES[name]
         else:
             self.problem(place, f"unknown profile {name!r}, expected {', '.join(PROFILES)}")
+
+    def power_file(self, place: str, file: str, name: str | None) -> str | None:
+        """The profile of a power file beside the experiment, over the profile `name`; what results call it."""
+        if name is not None and name not in PROFILES:
+            self.problem(place, f"unknown profile {name!r}, expected {', '.join(PROFILES)}")
+            return None
+        try:
+            found = load_power(self.folder / file, name)
+        except UserError as fault:
+            if file not in self.broken:
+                self.problem(place, fault)
+            self.broken.add(file)
+            return None
+        label, number = found.name, 1
+        while self.profiles.setdefault(label, found) != found:  # another file of the same name
+            number += 1
+            label = f"{found.name}-{number}"
+        return label
 
     def _read(self, place: str, name: str, built_in: Sequence[str], load: Any, loaded: dict[str, Any]) -> None:
         """Files are looked for beside the experiment, not in the current folder."""

@@ -34,7 +34,7 @@ from wattpack.model.power import PAPER
 from wattpack.policies.expression import canonical
 
 MAX_VALUES = MAX_SEEDS  # of one axis: a list of seeds is held to what a count may be
-AXES = ("datacenter", "trace", "policy", "seeds", "profile", *NUMBERS)
+AXES = ("datacenter", "trace", "policy", "seeds", "profile", "power", *NUMBERS)
 
 
 def load_experiment(path: str | Path) -> Experiment:
@@ -122,12 +122,14 @@ class _Reader:
         def combine(keys: Iterable[str]) -> Iterable[tuple[Any, ...]]:
             return self.combinations(table, at, list(keys))
 
+        profiles = self.profiles(table, at)
+        self.inputs.watts = self.inputs.profiles.get(profiles[0], PAPER) if profiles else PAPER
         block = Block(
             tuple(self.policies(table.get("policy", []), at["policy"])),
             self.names(table.get("trace", "default"), at["trace"], self.inputs.trace),
             self.names(table.get("datacenter", alibaba2023.NAME), at["datacenter"], self.inputs.datacenter),
             self.seeds(table.get("seeds", DEFAULT_SEEDS), at["seeds"]),
-            self.names(table.get("profile", PAPER.name), at["profile"], self.inputs.profile),
+            profiles,
             self.numbers(table, at, "up_to"),
             read_batches(combine),
             read_steady(combine) if "steady" in table else (),
@@ -175,6 +177,21 @@ class _Reader:
             check(where, name)
             found.append(name)
         return tuple(found)
+
+    def profiles(self, table: dict[str, Any], at: dict[str, str]) -> tuple[str, ...]:
+        """The profiles by name; with a power file, the file over each of them, or over the one that it names."""
+        power = table.get("power")
+        if power is None:
+            return self.names(table.get("profile", PAPER.name), at["profile"], self.inputs.profile)
+        if not isinstance(power, str) or power == "":
+            self.problem(at["power"], f"{_short(repr(power))}, expected the path of a power file")
+            return ()
+        if "profile" not in table:
+            label = self.inputs.power_file(at["power"], power, None)
+            return (label,) if label is not None else ()
+        wanted = self.values(table["profile"], at["profile"], str, "a name")
+        labels = [self.inputs.power_file(where, power, name) for where, name in wanted]
+        return tuple(label for label in labels if label is not None)
 
     def policies(self, value: object, place: str) -> Iterable[str]:
         seen: dict[str, str] = {}

@@ -27,9 +27,10 @@ from wattpack.experiments.plugins import Plugin
 from wattpack.experiments.runner import Outcome, Report, run_experiment, summarise_steady
 from wattpack.experiments.scenario import Inputs, Scenario, choice_lines
 from wattpack.experiments.spec.axes import FIRST_SEED, MAX_SEEDS, Block, Experiment
+from wattpack.experiments.spec.chosen import check_models, chosen_profile
 from wattpack.experiments.tune.candidates import all_candidates
 from wattpack.experiments.tune.measured import Advice, Measured, advise, choose, front, survivors
-from wattpack.model.power import PAPER, PROFILES
+from wattpack.model.power import PAPER, PowerProfile
 
 FIRST_ROUND = 2  # seeds that every candidate gets
 LOADS_OF_INTEREST = (0.5, 0.8, 0.9, 1.0)
@@ -48,7 +49,7 @@ class Wanted:
     steady: tuple[float, ...] = ()  # offered loads, with departures
     seeds: int = 10  # to choose with, and as many again to check
     grar_loss: float = GRAR_LOSS  # GRAR that may be given away against FGD
-    profile: str = PAPER.name
+    profile: PowerProfile | str = PAPER.name  # a built-in name, or any profile
     arrivals: int = ARRIVALS  # of a steady state
 
 
@@ -129,15 +130,16 @@ class _Runs:
         self.wanted, self.out, self.progress, self.on, self.workers = wanted, out, progress, on, workers
         self.plugins, self.outcome, self.blocks = plugins, Outcome(), list[Block]()
         self.scenarios: tuple[Scenario, ...] = ()
-        datacenter, trace = load_datacenter(wanted.datacenter), load_trace(wanted.trace)
+        self.watts = chosen_profile(wanted.profile)
+        datacenter, trace = load_datacenter(wanted.datacenter, power=self.watts), load_trace(wanted.trace)
+        check_models(datacenter, self.watts)
         need_gpus(wanted.datacenter, datacenter)
         need_tasks(wanted.trace, trace)
         if int(trace.gpu_request_milli().sum()) == 0:
             raise UserError(f"{wanted.trace}: no task asks for a GPU, expected at least one to tune for")
         if wanted.loads:
             need_loads(wanted.trace, trace, datacenter, wanted.loads, _seeds(0, 2 * wanted.seeds))
-        profiles = {wanted.profile: PROFILES[wanted.profile]}
-        self.inputs = Inputs({wanted.datacenter: datacenter}, {wanted.trace: trace}, profiles)
+        self.inputs = Inputs({wanted.datacenter: datacenter}, {wanted.trace: trace}, {self.watts.name: self.watts})
 
     def measure(self, policies: Sequence[str], seeds: tuple[int, ...], title: str) -> list[Measured]:
         wanted = self.wanted
@@ -146,7 +148,7 @@ class _Runs:
             (wanted.trace,),
             (wanted.datacenter,),
             seeds,
-            (wanted.profile,),
+            (self.watts.name,),
             up_to=(UP_TO,) if wanted.loads else (),
             steady=tuple(Offered(load, wanted.arrivals) for load in wanted.steady),
         )

@@ -63,7 +63,7 @@ class Plane:
 
 @dataclass(frozen=True)
 class Bound:
-    """What no placement of a demand can beat. Power is that of the whole datacenter, including idle power."""
+    """What no placement of a demand can beat. Power is that of the whole datacenter, with idle and base power."""
 
     gpu_requested: float  # GPUs
     gpu_served: float  # GPUs, at most
@@ -102,7 +102,8 @@ class ConfigurationLp:
         watts = draw_table_mw(datacenter.models, profile)[self.nodes.model] / 1000  # [types, 1001]
         self._fill_w = watts - watts[:, :1]  # above idle
         self._idle_cpu_w = float(self.count @ (self.nodes.sockets * self.nodes.socket_idle_mw)) / 1000
-        self.idle_w = total_power(self._idle_cpu_w, float(self._gpus @ watts[:, 0]))
+        self._base_w = int(nodes.base_mw.sum()) / 1000
+        self.idle_w = total_power(self._idle_cpu_w, float(self._gpus @ watts[:, 0]), self._base_w)
 
         self._request = tasks.gpu_request / GPU_MILLI
         self.cpu_only_vcpu = np.where(tasks.num_gpu == 0, tasks.cpu_milli / 1000, 0.0)
@@ -161,7 +162,7 @@ class ConfigurationLp:
             cpu_only_served=cpu_only_served,
             power_w=self.idle_w + found.limit,
             cpu_w=cpu_w,
-            gpu_w=self.idle_w + found.value - cpu_w,
+            gpu_w=self.idle_w - self._base_w + found.value - cpu_w,
             placed=placed,
             least_w=self._least_plane(found),
         )

@@ -15,7 +15,7 @@ from wattpack.engine.core.pick import free_gpus
 from wattpack.engine.core.state import NOWHERE
 from wattpack.jit import kernel, step
 from wattpack.model.fit import FITS, fits
-from wattpack.model.power import GPU_MILLI, VCPU_MILLI_PER_CORE, cpu_power_mw, kernel_total_power
+from wattpack.model.power import GPU_MILLI, VCPU_MILLI_PER_CORE, cpu_power_mw, kernel_cpu_and_gpu_power
 from wattpack.model.records import Floats, Integers, NodeRecord, Records, SmallIntegers, TaskRecord
 
 DRAWS = 4  # random numbers that one move takes
@@ -45,7 +45,7 @@ class Energy(NamedTuple):
 
 @step
 def energy_w(node: NodeRecord, fill_w: Floats, smooth: float) -> float:
-    """Smoothed watts of a node."""
+    """Smoothed watts of a node, without its base power."""
     gpu_w = 0.0
     for g in range(node.gpus):
         gpu_w += fill_w[node.model, GPU_MILLI - node.gpu_left[g]]
@@ -54,7 +54,7 @@ def energy_w(node: NodeRecord, fill_w: Floats, smooth: float) -> float:
     sockets = used // socket_milli + sqrt((used % socket_milli) / socket_milli)
     smoothed = sockets * (node.socket_max_mw - node.socket_idle_mw) + node.sockets * node.socket_idle_mw
     cpu_w = ((1 - smooth) * cpu_power_mw(node, node.cpu_left) + smooth * smoothed) / 1000
-    return kernel_total_power(cpu_w, gpu_w)
+    return kernel_cpu_and_gpu_power(cpu_w, gpu_w)
 
 
 @step

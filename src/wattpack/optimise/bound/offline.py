@@ -18,7 +18,7 @@ from wattpack.datasets.inflation import seeded
 from wattpack.engine.core.engine import Engine
 from wattpack.engine.core.node_cost import has_room
 from wattpack.engine.core.plan import Plan
-from wattpack.engine.core.state import ALLOCATED, CPU_POWER, GPU_POWER, NOWHERE, State, place
+from wattpack.engine.core.state import ALLOCATED, BASE_POWER, CPU_POWER, GPU_POWER, NOWHERE, State, place
 from wattpack.engine.runs.arrivals import simulate
 from wattpack.errors import RunError
 from wattpack.jit import kernel
@@ -119,7 +119,7 @@ class Search:
         engine = Engine(self.datacenter, self.workload.classes, parse("fgd"), Target.of(self.workload), self.profile)
         fault = place_all(engine.state, engine.plan, self.workload.sequence, placement.node, placement.gpus)
         totals = engine.state.totals
-        power_w = int(total_power(totals[CPU_POWER], totals[GPU_POWER])) / 1000
+        power_w = int(total_power(totals[CPU_POWER], totals[GPU_POWER], totals[BASE_POWER])) / 1000
         if fault >= 0 or power_w != placement.power_w or totals[ALLOCATED] != round(placement.gpu_served * GPU_MILLI):
             raise RunError(f"the offline search gave a placement that does not hold (task {fault}): please report it")
 

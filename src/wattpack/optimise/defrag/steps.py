@@ -16,7 +16,7 @@ from wattpack.engine.core.state import occupy, settle
 from wattpack.jit import inner, kernel, step
 from wattpack.model.fit import FITS, fits
 from wattpack.model.nodes import MAX_GPUS
-from wattpack.model.power import GPU_MILLI, node_power_mw
+from wattpack.model.power import GPU_MILLI, placed_power_mw
 from wattpack.model.records import Integers, NodeRecord, Records, SmallIntegers
 from wattpack.optimise.defrag.cost import Board
 
@@ -64,7 +64,7 @@ def cost_nw(node: NodeRecord, worth_mw: int) -> int:
     micro = 0
     for reason in range(6):
         micro += node.fragmentation_micro[reason]
-    return node_power_mw(node) * 1_000_000 + worth_mw * micro // 1000
+    return placed_power_mw(node) * 1_000_000 + worth_mw * micro // 1000
 
 
 @step

@@ -1,0 +1,128 @@
+"""`wattpack power`: the watts of every model, the curves, what a power file changes, and a file to start from."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wattpack.cli.consoles import wide_console
+from wattpack.cli.outputs import check_files
+from wattpack.cli.power_table import WIDTH, print_changes, print_cpus, print_gpus
+from wattpack.datasets.csv_files import read_rows
+from wattpack.datasets.power_files import read_power_file
+from wattpack.datasets.sources import DATACENTERS, load_datacenter
+from wattpack.errors import UserError
+from wattpack.files import write_text
+from wattpack.model.power import MEASURED, PROFILES, PowerProfile
+from wattpack.model.power_overlay import Overlay
+from wattpack.model.power_template import power_template
+from wattpack.report.power_curves import MOST_CURVES, curves_text, figure_kind, write_power_figure
+
+DRAWN = "A100"  # without any other wish: the shapes of the profiles
+STEP = 10  # milli-GPU between the points of a drawn curve
+
+
+def power_command(
+    *,
+    profile: str | None = None,
+    power: Path | None = None,
+    gpu: list[str] | None = None,
+    figure: Path | None = None,
+    template: str | None = None,
+    out: Path | None = None,
+) -> None:
+    """List the watts of every GPU and CPU model, draw the curves, and say what a power file changes.
+
+    Parameters
+    ----------
+    profile
+        Show this power profile only: paper, linear, concave, measured. With --power: lay the file over it.
+    power
+        TOML file of your own GPUs, CPUs and node base power: show what it changes.
+    gpu
+        Draw the curves of this model; may be given again. Default: the models of the file, or A100.
+    figure
+        Write the curves to this picture too: .png, .pdf or .svg.
+    template
+        Print a power file to start from, for the models of this CSV file of nodes (or built-in datacenter).
+    out
+        Write the template here instead.
+    """
+    if profile is not None and profile not in PROFILES:
+        raise UserError(f"--profile {profile!r}, expected one of {', '.join(PROFILES)}")
+    if template is not None:
+        if power is not None or figure is not None or gpu:
+            raise UserError("--template with --power, --gpu or --figure, expected --template alone")
+        write_template(template, PROFILES[profile or MEASURED.name], out)
+        return
+    if out is not None:
+        raise UserError("--out without --template, expected --template NODES.csv too")
+    overlay = None if power is None else read_power_file(power, profile)
+    names = gpu or [] if overlay is None or gpu else [c.name for c in overlay.changes if c.table == "gpu"]
+    curves, title = drawn_curves(names[:MOST_CURVES] or [DRAWN], profile, overlay)
+    if figure is not None:
+        figure_kind(figure)
+        check_files({"--figure": figure}, (power,))
+        write_power_figure(figure, curves, title)
+    shown = [PROFILES[profile]] if profile is not None else list(PROFILES.values())
+    print_gpus([*shown, *([overlay.profile] if overlay is not None else [])], overlay)
+    print()
+    print_cpus(overlay.profile if overlay is not None else shown[0])
+    print()
+    if power is not None and overlay is not None:
+        print_changes(power, overlay)
+        print()
+    console = wide_console(WIDTH)
+    console.print(curves_text(curves, title, console.width, not _is_utf8()))
+    if figure is not None:
+        print(f"figure   {figure}")
+
+
+def drawn_curves(
+    names: list[str], profile: str | None, overlay: Overlay | None
+) -> tuple[dict[str, NDArray[np.float64]], str]:
+    """One model: its curve in each profile. Several: their curves in one profile."""
+    own = overlay.profile if overlay is not None else None
+    if len(names) > 1 or profile is not None:
+        watts = own or PROFILES[profile or MEASURED.name]
+        return {name: _curve(watts, name) for name in dict.fromkeys(names)}, f"W by share in use, profile {watts.name}"
+    several = [*([own] if own is not None else []), *PROFILES.values()]
+    curves = {one.name: _curve(one, names[0]) for one in several if names[0] in one.known_gpus}
+    if not curves:
+        _curve(several[0], names[0])  # says what is wrong with the name
+    return curves, f"{names[0]}: W by share in use"
+
+
+def _curve(profile: PowerProfile, name: str) -> NDArray[np.float64]:
+    found: NDArray[np.float64] = profile.gpu(name).draw_mw()[::STEP] / 1000
+    return found
+
+
+def write_template(nodes: str, profile: PowerProfile, out: Path | None) -> None:
+    """The template for the models of a datacenter, known or not."""
+    if nodes in DATACENTERS:
+        found = load_datacenter(nodes)
+        gpus, cpus = [name for name in found.models if name], [name for name in found.cpu_models if name]
+    else:
+        rows = list(read_rows(Path(nodes), ("gpu", "model"), ("cpu_model",)))
+        if not rows:
+            raise UserError(f"{nodes}: no nodes, expected a CSV file with the columns gpu and model")
+        gpus = [row.text("model") for row in rows if row.amount("gpu") > 0 and row.text("model")]
+        cpus = [row.text("cpu_model") for row in rows if row.text("cpu_model")]
+    for name in (*gpus, *cpus):
+        if len(name) > 200 or not name.isprintable():
+            raise UserError(f"{nodes}: {name[:60]!r}, expected names of at most 200 printable characters")
+    text = power_template(gpus, cpus, profile)
+    if out is None:
+        print(text, end="")
+        return
+    check_files({"--out": out}, (nodes,))
+    write_text(out, text)
+    print(f"wrote    {out}", file=sys.stderr)
+
+
+def _is_utf8() -> bool:
+    return "utf" in (getattr(sys.stdout, "encoding", None) or "ascii").lower()

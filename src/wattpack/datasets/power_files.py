@@ -1,0 +1,38 @@
+"""A power profile from what a user gives: the name of a built-in one, a power file, or both."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from wattpack.datasets.input_files import read_bytes_up_to
+from wattpack.errors import UserError
+from wattpack.model.power import PAPER, PROFILES, PowerProfile
+from wattpack.model.power_file import MAX_BYTES, parse_power
+from wattpack.model.power_overlay import Overlay, lay_over
+
+
+def read_power_file(path: str | Path, profile: str | None = None) -> Overlay:
+    """A power file over the profile of this name, or over the one that the file names; and what it changes."""
+    file = Path(path)
+    found = parse_power(read_bytes_up_to(file, MAX_BYTES, "a power file (TOML)"), str(file))
+    return lay_over(found, str(file), file.stem, profile)
+
+
+def load_power(path: str | Path, profile: str | None = None) -> PowerProfile:
+    """The power profile of a power file: your own GPUs, CPUs and node base power (docs/guide/power.md).
+
+    `profile`: the built-in profile that it is laid over (paper, linear, concave, measured); default: the one that the
+    file names, or paper.
+    """
+    if not isinstance(path, str | Path) or str(path) == "":
+        raise UserError(f"power: {path!r}, expected the path of a power file")
+    if profile is not None and profile not in PROFILES:
+        raise UserError(f"profile: {profile!r}, expected one of {', '.join(PROFILES)}")
+    return read_power_file(path, profile).profile
+
+
+def as_profile(given: PowerProfile | str | Path | None) -> PowerProfile:
+    """The profile given, the one of a power file, or the paper's."""
+    if given is None:
+        return PAPER
+    return given if isinstance(given, PowerProfile) else load_power(given)

@@ -1,0 +1,61 @@
+"""Nodes of a live cluster that take no pods with GPUs, or not those of every dialect, although they may have room."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from wattpack.kube.dialects.mig import MIG
+from wattpack.kube.facts import PodFacts
+
+UNKNOWN = "holds a pod that is not understood: its GPUs may be in use"
+CONFLICT = "holds a pod whose GPUs could not be counted"
+CUT = "has MIG devices: only pods that ask for those"
+FOREIGN = "offers GPUs in another dialect"
+
+
+class ClosedNodes:
+    """By node: why it is closed. Shadow mode shares one with the cluster it shadows."""
+
+    def __init__(self) -> None:
+        self.doubtful: dict[str, str] = {}  # closed to all pods with GPUs
+        self.cut: dict[str, str] = {}  # closed to those that ask for no MIG devices
+        self.words: dict[str, frozenset[str]] = {}  # nodes that offer GPUs in dialects' own words, and in which
+        self._foreign: dict[str, dict[str, str]] = {}  # by dialect: nodes in other words only; kept, as it is long
+
+    def update(self, node: str, doubtful: bool, cut: bool, words: frozenset[str]) -> None:
+        """What the node shows."""
+        for table, holds, why in ((self.doubtful, doubtful, UNKNOWN), (self.cut, cut, CUT)):
+            if holds:
+                table[node] = why
+            else:
+                table.pop(node, None)
+        if self.words.get(node, frozenset()) != words:
+            self._foreign.clear()
+            self.words[node] = words
+            if not words:
+                del self.words[node]
+
+    def remove(self, node: str) -> None:
+        self.update(node, False, False, frozenset())
+
+    def to(self, pod: PodFacts, in_conflict: Iterable[str]) -> dict[str, str]:
+        """Nodes that take no such pod, and why. `in_conflict`: nodes with pods whose GPUs could not be counted."""
+        if pod.task.num_gpu == 0:
+            return {}
+        found = dict.fromkeys(in_conflict, CONFLICT) | self.doubtful
+        if pod.dialect != MIG.name:
+            found |= self.cut
+        if pod.dialect and self.words:
+            found = self.foreign_to(pod.dialect) | found
+        return found
+
+    def foreign_to(self, dialect: str) -> dict[str, str]:
+        """Nodes that offer GPUs in the words of other dialects only."""
+        if dialect not in self._foreign:
+            others = [name for name, words in self.words.items() if dialect not in words]
+            self._foreign[dialect] = dict.fromkeys(others, FOREIGN)
+        return self._foreign[dialect]
+
+    def all(self) -> dict[str, str]:
+        """Nodes that are closed to any pod with GPUs, for people."""
+        return self.cut | self.doubtful

@@ -1,0 +1,78 @@
+"""Pods as tasks on their nodes and GPUs, for a snapshot: which GPUs each of them is counted on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import NamedTuple
+
+from wattpack.kube.facts import NodeFacts, PodFacts
+from wattpack.kube.gpus import annotated_gpus, gpu_numbers, room_for, take
+from wattpack.kube.objects import Pod
+from wattpack.model.power import GPU_MILLI
+from wattpack.model.tasks import TaskClass
+
+
+@dataclass(frozen=True)
+class Task:
+    pod: PodFacts
+    created_s: int | None  # since the oldest pod was created
+    deleted_s: int | None
+    gpus: tuple[int, ...]
+
+
+class Refused(NamedTuple):
+    """A pod without room on its node, and what it takes there of CPU and memory, as far as there is any."""
+
+    facts: PodFacts
+    pod: Pod
+    why: str
+    taken: TaskClass
+
+
+def place_pods(
+    pods: Sequence[tuple[PodFacts, Pod]], nodes: Mapping[str, NodeFacts]
+) -> tuple[list[tuple[Task, Pod]], list[Refused]]:
+    """The tasks in order of arrival, and the pods for which their nodes have no room.
+
+    GPUs are assigned first to pods with an index, then to the others, the largest first: a share must not take a GPU
+    that a pod with whole GPUs needs.
+    """
+    left = {name: [GPU_MILLI] * node.gpus for name, node in nodes.items()}
+    cpu_left = {name: [node.cpu_milli, node.memory_mib] for name, node in nodes.items()}
+    times = (_seconds(pod.metadata.creation_timestamp) for _, pod in pods)
+    start = min((seconds for seconds in times if seconds), default=0)
+    tasks: list[tuple[Task, Pod]] = []
+    refused: list[Refused] = []
+    for facts, pod in sorted(
+        pods, key=lambda pair: (pair[0].gpus is None, -pair[0].task.num_gpu, -pair[0].task.gpu_milli)
+    ):
+        gpus: tuple[int, ...] = ()
+        if facts.node:
+            task, chosen, why = room_for(facts, annotated_gpus(facts), left[facts.node])
+            room, model = cpu_left[facts.node], nodes[facts.node].model
+            if task.gpu_spec and model not in task.gpu_spec.split("|"):
+                why = f"asks for {task.gpu_spec} and is on a node with {model or 'no GPU'}"
+            if why == "" and (room[0] < task.cpu_milli or room[1] < task.memory_mib):
+                why = "CPU or memory that its node does not have left"
+            cpu, memory = min(room[0], task.cpu_milli), min(room[1], task.memory_mib)
+            room[0], room[1] = room[0] - cpu, room[1] - memory
+            if why:
+                refused.append(Refused(facts, pod, why, TaskClass(cpu, memory, 0, 0)))
+                continue
+            take(left[facts.node], task, chosen)
+            gpus = gpu_numbers(chosen)
+        seconds = (_seconds(pod.metadata.creation_timestamp), _seconds(pod.metadata.deletion_timestamp))
+        created, deleted = (time - start if time else None for time in seconds)
+        tasks.append((Task(facts, created, deleted, gpus), pod))
+    tasks.sort(key=lambda pair: (pair[0].created_s or 0, pair[0].pod.namespace, pair[0].pod.name))
+    return tasks, refused
+
+
+def _seconds(time: str | None) -> int:
+    """Seconds since 1970, 0 without a readable time."""
+    try:
+        return int(datetime.fromisoformat(time).timestamp()) if time else 0
+    except ValueError:
+        return 0
