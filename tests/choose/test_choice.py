@@ -249,3 +249,18 @@ def test_auto_with_a_learnt_target_is_one_line():
 
     with pytest.raises(UserError, match="known workload"):
         run(fleet(), TRACE, "auto", target="learnt")
+
+
+def test_pools_and_base_power_of_nodes_are_part_of_the_choice():
+    from dataclasses import replace
+
+    from wattpack.model.pools import OPEN, Pool
+
+    own, order = fleet(), np.arange(24)[::-1].copy()
+    pooled = own.in_pools([OPEN] * 12 + [Pool("slow")] * 12)
+    based = replace(own, own_base_mw=np.full(24, 90_000))
+    digests = {choice_digest(one, TRACE, PAPER, "fill-up") for one in (own, pooled, based)}
+    assert len(digests) == 3
+    for one in (pooled, based):
+        again = choice_digest(one.ordered(order), TRACE, PAPER, "fill-up")
+        assert again == choice_digest(one, TRACE, PAPER, "fill-up")

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import reference
-from builders import arrive, decide, explained, make_engine, make_node, make_target, make_task, place, release
+from builders import arrive, decide, explained, make_engine, make_node, make_task, place, release
 from churn import Churn, Placed, churns
 from cli.files import write_nodes, write_tasks
 from reference import Gpus, Node, TargetClass, Task
@@ -23,6 +23,7 @@ from wattpack.experiments.policy_check.check import check_policy
 from wattpack.experiments.policy_check.history import small_datacenter, small_workload
 from wattpack.experiments.simulate import simulate
 from wattpack.jit import kernel
+from wattpack.model.target import TargetClass as ModelClass
 from wattpack.policies.expression import parse
 from wattpack.policies.ocs import policy as ocs
 from wattpack.policies.ocs import prices as ocs_prices
@@ -35,13 +36,23 @@ HALF, WHOLE, PAIR = make_task(gpu=0.5, cpu=4), make_task(gpu=1, cpu=8), make_tas
 # ---- the same from scratch -------------------------------------------------------------------------------------------
 
 
+Shape = tuple[int, int, str]  # milli-vCPU, GPUs, model
+
+
 class Statistics(NamedTuple):
     worth: list[float]
     kappa: list[float]
     sizes: dict[int, tuple[float, float]]  # s -> c_s in milli, d_s
-    sets: dict[frozenset[str], float]  # A -> d_A
-    target: list[TargetClass]
-    gpu_w: float  # of the GPU in the middle by watts
+    sets: dict[frozenset[Shape], tuple[float, float]]  # A -> demand by structure and by named models; small ones first
+    constrained: bool
+    target: list[TargetClass]  # without the classes that fit no node
+    cut: list[TargetClass]  # M, for F
+    middle_w: float  # of the GPU in the middle by watts
+    gpu_w: float  # of a GPU, mean
+    spread_w: float
+    gpus_per_vcpu: float  # per milli
+    capacity: float
+    fragments: float
 
 
 def effective(task: TargetClass, worth: list[float]) -> float:
@@ -53,7 +64,12 @@ def plain_statistics(nodes: list[Node], trace: list[Task]) -> Statistics:
     counts = Counter((t.cpu_milli, reference.gpu_milli_each(t), t.num_gpu, t.gpu_spec) for t in trace)
     ranked = sorted(counts, key=lambda c: (counts[c], c[0], c[1], c[2], c[3].encode()), reverse=True)
     target = [TargetClass(*c, p=counts[c] / len(trace)) for c in ranked]  # not cut at 95 % as FGD's is
-    worth = statistics.gpu_worth(make_target(trace).uncut).tolist()
+    held = [task for task in target if any(can_hold(shape_of(node), task) for node in nodes)]
+    if held and len(held) < len(target):
+        total = sum(task.p for task in held)
+        target = [task._replace(p=task.p / total) for task in held]
+    of_target = tuple(ModelClass(t.cpu_milli, t.gpu_milli, t.num_gpu, t.gpu_spec, t.p) for t in target)
+    worth = statistics.gpu_worth(of_target).tolist()
     asked = [task.p * effective(task, worth) for task in target]
     demand = [share / sum(asked) if sum(asked) > 0 else 0.0 for share in asked]
     pairs = sorted(
@@ -73,17 +89,66 @@ def plain_statistics(nodes: list[Node], trace: list[Task]) -> Statistics:
         p = sum(task.p for task in target if task.num_gpu == s)
         cpu = sum(task.p * task.cpu_milli for task in target if task.num_gpu == s) / p
         sizes[s] = max(cpu, 1.0), sum(weight[other] for other in found if other >= s)
-    models = {node.model for node in nodes if node.gpu > 0}
-    specs: dict[frozenset[str], float] = {}
-    for task, d in zip(target, demand, strict=True):
-        allowed = frozenset(models & set(task.gpu_spec.split("|")))
-        if task.num_gpu > 0 and task.gpu_spec and allowed:
-            specs[allowed] = specs.get(allowed, 0.0) + d
-    unions = {a | b for a in specs for b in specs} - {frozenset(models)}
-    sets = {a: sum(d for spec, d in specs.items() if spec <= a) for a in unions}
+    gpus, vcpu = sum(node.gpu for node in nodes), sum(node.cpu_milli for node in nodes)
+    asked_gpu, asked_vcpu = sum(asked), sum(task.p * task.cpu_milli for task in target)
+    gpus_per_vcpu = asked_gpu / asked_vcpu if asked_gpu > 0 and asked_vcpu > 0 else 1.0
+    capacity = min(gpus, vcpu * gpus_per_vcpu)
     watts = sorted(max_w(node.model) for node in nodes for _ in range(node.gpu))
-    gpu_w = watts[reference.ceil_div(len(watts), 2) - 1] if watts else 0.0
-    return Statistics(worth, kappa, sizes, sets, target, gpu_w)
+    usable = [(shape_of(n), sum(min(n.gpu, n.cpu_milli / 1000 / k) for k in kappa) / 20) for n in nodes]
+    fragments = min(1.0, max(0.0, (0.9 - sum(found for _, found in usable) / gpus) / 0.1)) if gpus else 0.0
+    found = dependences(nodes, target, demand)
+    return Statistics(
+        worth,
+        kappa,
+        sizes,
+        watched(found, usable, capacity),
+        any(named > 0 for _, named in found.values()),
+        target,
+        reference.target_workload(trace),
+        watts[reference.ceil_div(len(watts), 2) - 1] if watts else 0.0,
+        sum(watts) / len(watts) if watts else 0.0,
+        105 + (max(watts) - min(watts) if watts else 0.0),
+        gpus_per_vcpu,
+        capacity,
+        fragments,
+    )
+
+
+def shape_of(node: Node) -> Shape:
+    return node.cpu_milli, node.gpu, node.model
+
+
+def can_hold(shape: Shape, task: TargetClass, any_model: bool = False) -> bool:
+    cpu_milli, gpus, model = shape
+    allowed = any_model or reference.model_allowed(model, task.gpu_spec)
+    return allowed and gpus >= task.num_gpu and cpu_milli >= task.cpu_milli
+
+
+Demands = dict[frozenset[Shape], tuple[float, float]]
+
+
+def dependences(nodes: list[Node], target: list[TargetClass], demand: list[float]) -> Demands:
+    """Per set of shapes the demand that only these can hold: because of GPUs or vCPU, because of named models."""
+    shapes = {shape_of(node) for node in nodes}
+    found: Demands = {}
+    for task, d in zip(target, demand, strict=True):
+        holding = frozenset(shape for shape in shapes if can_hold(shape, task))
+        if task.num_gpu > 0 and holding and holding != {shape for shape in shapes if shape[1] > 0}:
+            structure, named = found.get(holding, (0.0, 0.0))
+            by_structure = holding == {shape for shape in shapes if can_hold(shape, task, any_model=True)}
+            found[holding] = (structure + d, named) if by_structure else (structure, named + d)
+    return found
+
+
+def watched(found: Demands, usable: list[tuple[Shape, float]], capacity: float) -> Demands:
+    """The sets of which at least 0.3 may be asked for, each with the demand that no smaller one of them has."""
+    kept: list[frozenset[Shape]] = []
+    for a in found:
+        asked = sum(sum(both) for b, both in found.items() if b <= a) * capacity
+        if asked > 0.3 * sum(gpus for shape, gpus in usable if shape in a):
+            kept.append(a)
+    own = {a: [b for b in found if b <= a and not any(b <= c < a for c in kept)] for a in kept}
+    return {a: (sum(found[b][0] for b in own[a]), sum(found[b][1] for b in own[a])) for a in sorted(kept, key=len)}
 
 
 def max_w(model: str) -> float:
@@ -102,6 +167,10 @@ def slots_of(node: Node, s: int, known: Statistics) -> int:
 
 def stranded_of(node: Node, known: Statistics) -> float:
     return sum(max(0.0, worth_of(node, known) - node.cpu_left / 1000 / kappa) for kappa in known.kappa) / 20
+
+
+def usable_of(node: Node, known: Statistics) -> float:
+    return round((worth_of(node, known) - stranded_of(node, known)) * 2**20) / 2**20
 
 
 def idle_vcpu_of(node: Node) -> float:
@@ -123,10 +192,10 @@ def ahead_of(node: Node, known: Statistics) -> float:
             sockets += task.p
         sharing = task.num_gpu == 1 and task.gpu_milli < 1000
         if fits and ((has_free and task.num_gpu == 1) or (sharing and math.ceil(task.gpu_milli / 50) <= level)):
-            sockets += task.p * min(1.0, max(0.0, 1 - (max_w(node.model) - known.gpu_w) / 105))
+            sockets += task.p * min(1.0, max(0.0, 1 - (max_w(node.model) - known.middle_w) / 105))
         if sharing:
             parts += task.p * sum(left >= task.gpu_milli for left in in_use)
-    return 105 * sockets + known.gpu_w * parts
+    return 105 * sockets + known.middle_w * parts
 
 
 class Growth(NamedTuple):
@@ -141,7 +210,7 @@ class Growth(NamedTuple):
 
 
 def plain_gpus(node: Node, task: Task, known: Statistics) -> Gpus:
-    """For a sharing task the GPU of least watts + 60 * left / 1000 + 200 * dV + 1e-5 * left."""
+    """For a sharing task the GPU of least watts + w * (0.45 * left / 1000 + 1.5 * dV) + 1e-5 * left."""
     if not reference.is_sharing(task):
         return reference.choices(node, task)[0]
     idle, busy = reference.GPU_MODELS[node.model]
@@ -149,53 +218,67 @@ def plain_gpus(node: Node, task: Task, known: Statistics) -> Gpus:
     def cost(gpus: Gpus) -> float:
         left = node.gpu_left[gpus[0]]
         taken = known.worth[left] - known.worth[left - task.gpu_milli]
-        return (busy - idle if left == 1000 else 0) + 0.06 * left + 200 * taken + 1e-5 * left
+        return (busy - idle if left == 1000 else 0) + known.gpu_w * (0.45 * left / 1000 + 1.5 * taken) + 1e-5 * left
 
     return min(reference.choices(node, task), key=cost)
 
 
 def plain_costs(nodes: list[Node], task: Task, known: Statistics, growth: Growth) -> dict[int, float]:
     """Every formula of docs/guide/ocs.md, for every node where the task fits."""
-    capacity = sum(node.gpu for node in nodes)
-    u = 1 - sum(worth_of(node, known) for node in nodes) / max(capacity, 1)
+    capacity, w, spread = known.capacity, known.gpu_w, known.spread_w
+    fill = min(sum(worth_of(node, known) for node in nodes), sum(node.cpu_left for node in nodes) * known.gpus_per_vcpu)
+    u = 1 - fill / max(capacity, 1)
     r = max(0.0, (u - 0.8) / 0.2)
     gamma = growth.gamma
-    growing, steady = gamma * (200 + 1800 * r), (1 - gamma) * (100 + 400 * r)
+    growing, steady = gamma * (1.5 + 13 * r) * w, (1 - gamma) * (0.75 + 3 * r) * w
     price = growing + steady
-    slot_window = min(max(1 - u, 0.02), 0.3) * capacity
-    model_window = min(max(1 - u, 0.02), gamma * 0.4 + (1 - gamma) * 0.1) * capacity
-    look = gamma if known.sets else gamma + (1 - gamma) * max(0.0, 1 - 4 * r)
+    rest = max(1 - u, 0.02)
+    to_come = max(rest - 0.1, 0.0)
+    structure_window = gamma * to_come + (1 - gamma) * min(rest, 0.1)
+    named_window = gamma * min(rest, 0.4) + (1 - gamma) * min(rest, 0.1)
+    look = gamma if known.constrained else gamma + (1 - gamma) * max(0.0, 1 - 4 * r)
 
     def ratio(demand: float, supply: float) -> float:
         return 0.0 if demand == 0 else 1.0 if supply == 0 else min(1.0, demand / supply)
 
-    def model_price(model: str) -> float:
-        supply = {a: sum(worth_of(node, known) for node in nodes if node.model in a) for a in known.sets}
-        ratios = [ratio(d * model_window, supply[a]) for a, d in known.sets.items() if model in a]
-        kept = max(1.5 * steady, (1 - gamma) * 300)
-        return max((3 * growing * x**20 + kept * x**6 for x in ratios if x > 0.3), default=0.0)
+    supply = {a: sum(usable_of(node, known) for node in nodes if shape_of(node) in a) for a in known.sets}
+    planned = {
+        a: min((structure * structure_window + named * named_window) * capacity, supply[a])
+        for a, (structure, named) in known.sets.items()
+    }
+
+    def shape_price(shape: Shape) -> float:
+        ratios = [ratio(sum(planned[b] for b in planned if b <= a), supply[a]) for a in planned if shape in a]
+        kept = max(1.5 * steady, (1 - gamma) * 2.2 * w)
+        return max((gamma * 1.5 * spread * x**20 + kept * x**6 for x in ratios if x > 0.3), default=0.0)
 
     free = {s: sum(slots_of(node, s, known) for node in nodes) for s in known.sizes}
-    short = {s: ratio(d * slot_window, free[s]) for s, (_, d) in known.sizes.items()}
-    short = {s: x if x > 0.2 else 0.0 for s, x in short.items()}
-    slot_prices = {s: (0.3 * growing + steady) * x**6 for s, x in short.items()}
-    stranding_price = price + gamma * 1000 * max(short.values(), default=0.0) ** 3
-    model_prices = {node.model: model_price(node.model) for node in nodes}  # before the task is tried anywhere
+    short = {s: ratio(d * min(rest, 0.3) * capacity, free[s]) for s, (_, d) in known.sizes.items()}
+    later = {s: ratio(d * to_come * capacity, free[s]) for s, (_, d) in known.sizes.items()}
+    counted = [s for s in known.sizes if short[s] > 0.2 or later[s] > 0.5]
+    slot_prices = dict.fromkeys(known.sizes, 0.0)
+    for s in counted:
+        slot_prices[s] = (0.3 * growing + steady) * short[s] ** 6 + gamma * 1.5 * spread * later[s] ** 20
+    stranding_price = price + gamma * 7 * w * max((short[s] for s in counted), default=0.0) ** 3
+    shape_prices = {shape_of(node): shape_price(shape_of(node)) for node in nodes}  # before the task is tried anywhere
     costs = {}
     for i, node in enumerate(nodes):
         if reference.filter_reason(node, task) is not None:
             continue
         gpus = plain_gpus(node, task, known)
-        tight = 0.06 * node.gpu_left[gpus[0]] if reference.is_sharing(task) else 0.0
+        tight = 0.45 * w * node.gpu_left[gpus[0]] / 1000 if reference.is_sharing(task) else 0.0
         before = sum(reference.node_power_w(node)), stranded_of(node, known), worth_of(node, known)
-        ahead = ahead_of(node, known)
+        ahead, lost_before = ahead_of(node, known), reference.fragmentation(node, known.cut)
         slots = {s: slots_of(node, s, known) for s in known.sizes}
         reference.place(node, task, gpus)
         taken = before[2] - worth_of(node, known)
-        cost = sum(reference.node_power_w(node)) - before[0] + 0.1 * idle_vcpu_of(node)
+        cost = sum(reference.node_power_w(node)) - before[0] + 0.03 * 105 / 32 * idle_vcpu_of(node)
         cost += look * 0.5 * (ahead - ahead_of(node, known)) + (1 - look) * tight
-        cost += stranding_price * (stranded_of(node, known) - before[1]) + (price + model_prices[node.model]) * taken
-        cost += (gamma * 0.25 + (1 - gamma) * (8 + 80 * r)) * before[2] * max(1, taken)
+        cost += (
+            stranding_price * (stranded_of(node, known) - before[1]) + (price + shape_prices[shape_of(node)]) * taken
+        )
+        cost += (gamma * 0.002 + (1 - gamma) * (0.06 + 0.6 * r)) * w * before[2] * max(1, taken)
+        cost += price * known.fragments * (reference.fragmentation(node, known.cut) - lost_before) / 1000
         for s, (cpu_milli, _) in known.sizes.items():
             lost: float = slots[s] - slots_of(node, s, known) - (s if task.num_gpu == s else 0)
             if task.num_gpu < s and lost > 0:
@@ -283,7 +366,7 @@ def test_in_a_fill_up_gamma_is_exactly_1_and_hardly_anything_is_drained() -> Non
     for task in [HALF, WHOLE] * 5:
         assert ocs_prices.growth(engine.state.memory) == 1.0
         seen = explained(engine, task)
-        assert (seen.priced[TERM.drain] >= -0.25 * 8).all()
+        assert (seen.priced[TERM.drain] >= -0.002 * 120 * 8).all()
         assert (seen.priced[TERM.tight] == 0).all()
         arrive(engine, task)
 
@@ -296,9 +379,9 @@ def test_departures_close_the_gate_and_the_drain_sets_in() -> None:
         assert node is not None
         release(engine, WHOLE, node, gpus)
     assert ocs_prices.growth(engine.state.memory) == pytest.approx((0.25 - 0.1) / 0.9, abs=0.001)
-    # node 0 has 7 GPUs free, node 1 has 8: gamma * 0.25 + (1 - gamma) * 8 W for each
+    # node 0 has 7 GPUs free, node 1 has 8: gamma * 0.002 + (1 - gamma) * 0.06 of a G2's 120 W for each
     drain = explained(engine, WHOLE).priced[TERM.drain]
-    assert drain.tolist() == pytest.approx([-(0.1667 * 0.25 + 0.8333 * 8) * free for free in (7, 8)], abs=0.1)
+    assert drain.tolist() == pytest.approx([-(0.1667 * 0.002 + 0.8333 * 0.06) * 120 * free for free in (7, 8)], abs=0.1)
 
 
 def test_with_departures_the_look_ahead_ends_where_the_datacenter_is_nearly_full() -> None:
@@ -316,7 +399,7 @@ def test_with_departures_the_look_ahead_ends_where_the_datacenter_is_nearly_full
     for g in range(1, 8):
         place(engine, WHOLE, 0, (g,))
     seen = explained(engine, HALF)
-    assert seen.priced[TERM.tight, 0] == pytest.approx(-0.06 * 500)
+    assert seen.priced[TERM.tight, 0] == pytest.approx(-0.45 * 120 * 0.5)
     assert seen.priced[TERM.ahead, 0] == 0
 
 
@@ -369,12 +452,12 @@ def test_a_fill_up_keeps_a_scarce_model_from_the_first_task_on_and_the_knob_says
 def test_stranding_costs_more_while_slots_for_several_gpus_are_short() -> None:
     """Every task wants 8 GPUs; one of two nodes is taken, so the slots left are 8 and the next 30 % of 16 ask for 4.8.
 
-    (4.8 / 8)**3 * 1000 W for a GPU that is stranded. With few such tasks it is too little to count.
+    (4.8 / 8)**3 * 7 * 120 W for a GPU that is stranded. With few such tasks it is too little to count.
     """
     eight, cpu_task = make_task(gpu=8, cpu=96), make_task(cpu=48)
     engine = make_engine([make_node(gpus=8, cpu=96)] * 2, [eight, cpu_task], "ocs", trace=[eight])
     place(engine, eight, 0, tuple(range(8)))
-    assert explained(engine, cpu_task).priced[TERM.stranded, 1] == pytest.approx(-(0.6**3) * 1000 * 4)
+    assert explained(engine, cpu_task).priced[TERM.stranded, 1] == pytest.approx(-(0.6**3) * 7 * 120 * 4)
     single = make_task(gpu=1, cpu=12)
     engine = make_engine([make_node(gpus=8, cpu=96)] * 2, [single, cpu_task], "ocs", trace=[eight] + [single] * 100)
     assert explained(engine, cpu_task).priced[TERM.stranded, 1] == 0
@@ -418,7 +501,8 @@ def test_explain_shows_the_terms_in_watts_and_they_add_up(tmp_path: Path, capsys
     main(["explain", write_nodes(tmp_path), write_tasks(tmp_path), "--policy", "ocs", "--task", "share-2"])
     said = capsys.readouterr().out.partition("terms of ocs")[2].splitlines()
     names = said[1].split("\u2503")
-    assert [name.strip() for name in names] == ["node", "power", "ahead", "gpus", "drain", "slots_1", "stranded", "sum"]
+    shown = ["node", "power", "ahead", "gpus", "drain", "slots_1", "scarce_1", "stranded", "sum"]
+    assert [name.strip() for name in names] == shown
     cells = next(line for line in said if "t4-a <-" in line).split("\u2502")
     *terms, total = [float(cell) for cell in cells[1:]]
     assert sum(terms) == pytest.approx(total, abs=0.02)

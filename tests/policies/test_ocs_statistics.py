@@ -1,4 +1,4 @@
-"""What `ocs` knows of a target workload: worth of a part of a GPU, multi-GPU sizes, sets of models."""
+"""What `ocs` knows of a target workload: worth of a part of a GPU, multi-GPU sizes, GPUs that can be filled."""
 
 import numpy as np
 import pytest
@@ -6,9 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builders import make_datacenter, make_node, make_target, make_task
-from reference import Task
+from reference import Node, Task
 from wattpack.policies.ocs import statistics
-from wattpack.policies.ocs.layout import PARAM
+from wattpack.policies.ocs.fleet import node_shapes
+from wattpack.policies.ocs.layout import GRAIN, PARAM
 
 WHOLE, PAIR = make_task(gpu=1, cpu=8), make_task(gpu=2, cpu=16)
 
@@ -26,8 +27,8 @@ def test_the_worth_of_a_part_rises_from_0_to_1_and_two_parts_are_worth_no_more_t
     parts = np.add.outer(np.arange(1001), np.arange(1001))
     fitting = parts <= 1000
     sums = np.add.outer(worth, worth)
-    assert (sums[fitting] <= worth[parts[fitting]] + 2 * statistics.GRAIN).all()  # rounded, each
-    assert (worth / statistics.GRAIN == np.rint(worth / statistics.GRAIN)).all()
+    assert (sums[fitting] <= worth[parts[fitting]] + 2 * GRAIN).all()  # rounded, each
+    assert (worth / GRAIN == np.rint(worth / GRAIN)).all()
 
 
 def test_the_worth_of_two_sizes_that_fill_a_gpu_together() -> None:
@@ -61,16 +62,14 @@ def demand_of(trace: list[Task]) -> np.ndarray:
     return statistics.demand_shares(classes, statistics.gpu_worth(classes))
 
 
-def test_the_sets_are_the_specs_and_their_unions_but_not_all_models() -> None:
-    """Demand 1 each: T4, G2 and T4|G3, of models T4, G2, G3: T4|G3 holds T4 too, G2 with T4|G3 is everything."""
-    trace = [make_task(gpu=1, spec=spec) for spec in ("T4", "G2", "T4|G3")] + [WHOLE]
-    models = ("T4", "G2", "G3")
-    sets = dict(statistics.model_sets(make_target(trace).uncut, demand_of(trace), models))
-    assert sets == pytest.approx({0b001: 0.25, 0b010: 0.25, 0b101: 0.5, 0b011: 0.5})
+def test_vcpu_limits_how_many_gpus_can_be_filled() -> None:
+    """A task takes 1 GPU and 8 vCPU: 32 vCPU are enough for 4 of the 8 GPUs."""
+    assert capacity_of([make_node(gpus=8, cpu=32)], [WHOLE]) == 4
+    assert capacity_of([make_node(gpus=8, cpu=96)], [WHOLE]) == 8
+    assert capacity_of([make_node(gpus=8, cpu=32)], [make_task(cpu=4)]) == 8  # nothing asks for GPUs: no limit
+    assert capacity_of([make_node(gpus=8, cpu=32)], [make_task(gpu=1)]) == 8  # nothing asks for vCPU
 
 
-def test_a_node_without_gpu_has_no_price_of_a_model() -> None:
-    trace = [make_task(gpu=1, spec="T4"), WHOLE]
-    datacenter = make_datacenter([make_node(gpus=0), make_node(model="T4"), make_node(model="G2")])
-    params = statistics.statistics(datacenter, make_target(trace), 0.3)
-    assert params[PARAM.group_of : PARAM.group_of + 4].tolist() == [-1, 0, -1, -1]
+def capacity_of(nodes: list[Node], trace: list[Task]) -> float:
+    shapes, _ = node_shapes(make_datacenter(nodes))
+    return float(statistics.statistics(make_target(trace), shapes)[PARAM.capacity])

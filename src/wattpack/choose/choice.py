@@ -84,15 +84,8 @@ def choice_digest(datacenter: Datacenter, trace: Workload, profile: PowerProfile
     digest = hashlib.sha256()
     for name, column in columns_of(fleet).items():
         digest.update(name.encode() + b"\0" + column.astype("<i8").tobytes())
-    said = (
-        fleet.models,
-        fleet.cpu_models,
-        tasks.classes,
-        tasks.counts().tolist(),
-        profile_text(profile),
-        regime,
-        PORTFOLIO,
-    )
+    names = (fleet.models, fleet.cpu_models, fleet.pools)
+    said = (names, tasks.classes, tasks.counts().tolist(), profile_text(profile), regime, PORTFOLIO)
     digest.update(json.dumps([*map(repr, said), _code_digest()]).encode())
     return digest.hexdigest()[:32]
 

@@ -27,9 +27,11 @@ MOST_CLASSES, SAMPLE, SHARE_MILLI = 500, 150, 50
 
 def in_order(datacenter: Datacenter) -> Datacenter:
     """The same nodes sorted by what they are, with numbers for names."""
-    models, model = _sorted_texts(datacenter.models, datacenter.model)
-    cpu_models, cpu_model = _sorted_texts(datacenter.cpu_models, datacenter.cpu_model)
-    same = replace(datacenter, models=models, model=model, cpu_models=cpu_models, cpu_model=cpu_model)
+    models, model = _ranked(datacenter.models, datacenter.model)
+    cpu_models, cpu_model = _ranked(datacenter.cpu_models, datacenter.cpu_model)
+    pools, pool = _ranked(datacenter.pools, datacenter.pool)
+    same = replace(datacenter, model=model, models=models, cpu_model=cpu_model, cpu_models=cpu_models)
+    same = replace(same, pool=pool, pools=pools)
     order = np.lexsort(list(columns_of(same).values())[::-1])
     return replace(same.ordered(order), names=tuple(str(number) for number in range(len(same))), name="fleet")
 
@@ -40,9 +42,10 @@ def columns_of(datacenter: Datacenter) -> dict[str, NDArray[Any]]:
     return {name: column for name, column in found.items() if isinstance(column, np.ndarray)}
 
 
-def _sorted_texts(texts: tuple[str, ...], index: NDArray[np.int64]) -> tuple[tuple[str, ...], NDArray[np.int64]]:
-    ranked = sorted(texts)
-    place = np.array([ranked.index(text) for text in texts], dtype=np.int64)
+def _ranked(names: tuple[Any, ...], index: NDArray[np.int64]) -> tuple[tuple[Any, ...], NDArray[np.int64]]:
+    """The names sorted, and the index of each node's name among them."""
+    ranked = sorted(names, key=repr)
+    place = np.array([ranked.index(name) for name in names], dtype=np.int64)
     return tuple(ranked), place[index]
 
 

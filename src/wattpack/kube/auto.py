@@ -72,8 +72,8 @@ class Auto:
 
 
 def _types(datacenter: Datacenter) -> Counter[tuple[object, ...]]:
-    """Nodes by what they are; models by name, since their numbers depend on the order of the nodes."""
+    """Nodes by what they are; models and pools by name, since their numbers depend on the order of the nodes."""
     columns = columns_of(datacenter)
-    models = [datacenter.models[number] for number in columns.pop("model").tolist()]
-    cpus = [datacenter.cpu_models[number] for number in columns.pop("cpu_model").tolist()]
-    return Counter(zip(models, cpus, *(column.tolist() for column in columns.values()), strict=True))
+    names = {"model": datacenter.models, "cpu_model": datacenter.cpu_models, "pool": datacenter.pools}
+    named = [[texts[number] for number in columns.pop(column).tolist()] for column, texts in names.items()]
+    return Counter(zip(*named, *(column.tolist() for column in columns.values()), strict=True))

@@ -23,7 +23,6 @@ from wattpack.engine.runs.record import gpu_index_text
 from wattpack.errors import UserError
 from wattpack.jit import say_if_compiling
 from wattpack.model.fit import VERDICT_WORDS
-from wattpack.model.power import PAPER
 from wattpack.model.target import Target
 from wattpack.model.tasks import TaskClass, Workload
 from wattpack.policies.expression import FILL_UP, canonical
@@ -105,7 +104,7 @@ def explain_command(
     luck = draw_luck(workload, seeded(seed).policy)
     before = Workload(workload.classes, workload.sequence[:index], workload.task_names, workload.name)
     k = int(workload.sequence[index])
-    mix, choice = resolve(policy, datacenter, trace, PAPER, FILL_UP)
+    mix, choice = resolve(policy, datacenter, trace, watts, FILL_UP)
     with faults_of(plugin or []):
         engine = Engine(datacenter, workload.classes, mix, Target.of(trace), watts)
         run_arrivals(engine, before, luck[:index])

@@ -10,7 +10,6 @@ Tasks of several GPUs do not count: with them, nodes of four GPUs were broken up
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -31,10 +30,14 @@ class FittingShares(NamedTuple):
     part: NDArray[np.float64]  # [1001] G
 
 
-def fill_look_ahead(params: NDArray[np.float64], datacenter: Datacenter, target: Target, profile: PowerProfile) -> None:
-    """Fill the parameters of the look ahead, from `wake_w` on; modifies `params`."""
+def fill_merits(params: NDArray[np.float64], datacenter: Datacenter, profile: PowerProfile) -> None:
+    """Fill what the look ahead knows of watts; modifies `params`."""
     params[PARAM.wake_w], params[PARAM.wake_share], merit = gpu_merits(datacenter, profile)
     params[PARAM.merit : PARAM.no_gpu_fits] = merit
+
+
+def fill_look_ahead(params: NDArray[np.float64], target: Target) -> None:
+    """Fill the shares of the target that fit; modifies `params`."""
     shares = shares_that_fit(target)
     params[PARAM.no_gpu_fits : PARAM.gpu_fits] = shares.no_gpu
     params[PARAM.gpu_fits : PARAM.part_fits] = shares.gpu.ravel()
@@ -62,7 +65,6 @@ def gpu_merits(datacenter: Datacenter, profile: PowerProfile) -> tuple[float, fl
     return float(wake_w[median]), float(wake_w[median] / max(watts[median], 1e-3)), merit
 
 
-@lru_cache(maxsize=64)  # all runs of a comparison on one trace share it
 def shares_that_fit(target: Target) -> FittingShares:
     """F0, F1 and G of a target workload."""
     no_gpu, gpu, part = np.zeros(VCPU_STEPS), np.zeros((LEVELS, VCPU_STEPS)), np.zeros(GPU_MILLI + 1)

@@ -14,10 +14,13 @@ from wattpack.model.nodes import MAX_GPUS, NOTES
 from wattpack.model.power import GPU_MILLI
 from wattpack.model.tasks import MAX_MODELS
 
+# Worths are rounded to multiples of this, so that running sums over the datacenter are exact and `release` undoes
+# `place`.
+GRAIN = 2.0**-20
 QUANTILES = 20  # equal parts of the demand, by vCPU per GPU
 MAX_SIZES = 4  # multi-GPU sizes with a price: those with the most demand
-MAX_SETS = 60  # sets of models that constrained tasks may use
-MAX_GROUPS = 8  # groups of models: models that are in the same sets have one price
+MAX_SETS = 24  # sets of node shapes that tasks depend on (scarcity.py)
+MAX_GROUPS = 8  # groups of node shapes: shapes that are in the same sets have one price
 VCPU_STEP_MILLI = 100
 VCPU_STEPS = 641  # 0 to 64 vCPU; a node with more idle vCPU counts as one with 64
 LEVEL_MILLI = 50
@@ -46,14 +49,15 @@ def names_of(parts: type[Parts], lengths: Mapping[str, int]) -> tuple[str, ...]:
 class Terms(NamedTuple):
     """The terms of a score: what a placement costs, before the prices."""
 
-    power: int  # dP + 0.1 * slack, watts
+    power: int  # dP + slack, watts
     ahead: int  # 0.5 * dE, watts
-    tight: int  # 0.06 * left, watts
+    tight: int  # left, as a share of a GPU
     gpus: int  # dS + dV, GPUs
     drain: int  # GV * max(1, dV)
     slots: int  # [MAX_SIZES] dB_s, GPUs
-    scarce: int  # [MAX_GROUPS] dV on nodes of a group of models, 0 elsewhere
+    scarce: int  # [MAX_GROUPS] dV on nodes of a group of shapes, 0 elsewhere
     stranded: int  # dS, GPUs
+    fragments: int  # dF, GPUs
     end: int
 
 
@@ -62,7 +66,8 @@ class Memory(NamedTuple):
 
     free_worth: int  # sum of GV
     free_slots: int  # [MAX_SIZES] sum of B_s
-    set_worth: int  # [MAX_SETS] sum of GV over the nodes with a model of the set
+    set_usable: int  # [MAX_SETS] sum of GV - S over the nodes of the set
+    free_vcpu: int  # sum of the milli-vCPU left
     arrived: int  # milli-GPU that came, fading
     released: int  # milli-GPU that left, fading
     end: int
@@ -73,6 +78,7 @@ class Notes(NamedTuple):
 
     worth: int  # GV
     stranded: int  # S
+    usable: int  # GV - S, a multiple of GRAIN
     sockets_ahead_w: int
     slots: int  # [MAX_SIZES] B_s
     end: int
@@ -84,33 +90,38 @@ class Params(NamedTuple):
     worth: int  # [1001] V(r): GPUs that r free milli of one GPU are worth
     strands: int  # [QUANTILES] 1 / kappa_q, ascending: GPUs that one milli-vCPU keeps usable
     strand_sums: int  # [QUANTILES + 1] sums of the first q of them
-    capacity: int  # GPUs of the datacenter
+    capacity: int  # GPUs of the datacenter that can be filled: those that it has vCPU for
+    gpus_per_vcpu: int  # GPUs that the target asks for with each milli-vCPU
+    gpu_w: int  # watts of a typical GPU (fleet.py)
+    spread_w: int  # most watts between two places (fleet.py)
+    fragments: int  # 0 to 1: how much the price of fragments counts
+    constrained: int  # 1 where tasks name models
     service: int  # D, the knob
     size_count: int  # number of multi-GPU sizes
     size: int  # [MAX_SIZES] s
     size_per_cpu: int  # [MAX_SIZES] 1 / c_s, per milli-vCPU
     size_gpus: int  # [MAX_SIZES, MAX_GPUS + 1] GPUs that tasks of s GPUs can use, by the number of free GPUs
     size_demand: int  # [MAX_SIZES] d_s
-    set_count: int  # number of sets of models
-    set_demand: int  # [MAX_SETS] d_A
-    group_count: int  # number of groups of models
-    group_of: int  # [MAX_MODELS] group of a model, -1 where its price is always 0
-    model_in: int  # [MAX_MODELS, MAX_SETS] 1 where the model is in the set
-    group_in: int  # [MAX_GROUPS, MAX_SETS] 1 where the models of the group are in the set
+    set_count: int  # number of sets of node shapes, small ones first
+    set_structure: int  # [MAX_SETS] demand that depends on the set because of its GPUs or vCPU
+    set_named: int  # [MAX_SETS] demand that depends on it because of the models that it names
+    set_within: int  # [MAX_SETS, MAX_SETS] 1 where the second set is part of the first
+    group_count: int  # number of groups of shapes
+    group_in: int  # [MAX_GROUPS, MAX_SETS] 1 where the shapes of the group are in the set
     wake_w: int  # watts of waking a GPU of the median model, by watts
     wake_share: int  # the same as a share of that GPU's watts: 1 in the step model, about 0 in a linear one
     merit: int  # [MAX_MODELS] 1 up to the median model's draw, 0 one socket's watts above it
     no_gpu_fits: int  # [VCPU_STEPS] F0
     gpu_fits: int  # [LEVELS, VCPU_STEPS] F1
     part_fits: int  # [1001] G
-    end: int
+    end: int  # from here on: group of each node type, -1 where its price is always 0
 
 
 _TERM_LENGTHS = {"slots": MAX_SIZES, "scarce": MAX_GROUPS}
 
 TERM = lay_out(Terms, _TERM_LENGTHS)
 TERM_NAMES = names_of(Terms, _TERM_LENGTHS)
-MEMORY = lay_out(Memory, {"free_slots": MAX_SIZES, "set_worth": MAX_SETS})
+MEMORY = lay_out(Memory, {"free_slots": MAX_SIZES, "set_usable": MAX_SETS})
 NOTE = lay_out(Notes, {"slots": MAX_SIZES})
 PARAM = lay_out(
     Params,
@@ -122,9 +133,9 @@ PARAM = lay_out(
         "size_per_cpu": MAX_SIZES,
         "size_gpus": MAX_SIZES * (MAX_GPUS + 1),
         "size_demand": MAX_SIZES,
-        "set_demand": MAX_SETS,
-        "group_of": MAX_MODELS,
-        "model_in": MAX_MODELS * MAX_SETS,
+        "set_structure": MAX_SETS,
+        "set_named": MAX_SETS,
+        "set_within": MAX_SETS * MAX_SETS,
         "group_in": MAX_GROUPS * MAX_SETS,
         "merit": MAX_MODELS,
         "no_gpu_fits": VCPU_STEPS,

@@ -1,48 +1,54 @@
 """OCS, opportunity-cost scheduling: the node with the least cost in added watts and in capacity lost to other tasks.
 
-    cost  = dP + 0.1 * slack                  power: watts added; idle vCPU of powered sockets afterwards
+    cost  = dP + slack                        power: watts added; 3 % of the watts of idle vCPU in powered sockets
           + a * 0.5 * dE                      ahead: watts that the node no longer spares the next task
-          + b * 0.06 * left                   tight: milli left on the GPU of a sharing task before
+          + b * left                          tight: share left on the GPU of a sharing task before
           + lambda * (dS + dV)                gpus: GPUs stranded for want of vCPU; worth of the GPU part taken
           + drain * GV * max(1, dV)           drain: avoid nearly empty nodes, above all where tasks leave
           + sum over s of pi_s * dB_s         slots: places lost for tasks of s GPUs
-          + pi_model * dV                     scarce: more on models that constrained tasks depend on
+          + pi_group * dV                     scarce: more on node shapes that other tasks depend on
           + mu * dS                           stranded: more for stranding while slots are short
+          + phi * dF                          fragments: GPUs that classes can no longer use, where vCPU is short
     score = -cost
 
-docs/guide/ocs.md explains each term. Beside this file: prices.py (a, b, lambda, drain, pi, mu, from the free capacity
-of the datacenter and its growth), node.py (GV, S, B_s, E of one node), statistics.py and ahead.py (what is fixed for a
-target workload), layout.py (where everything is in the arrays).
+docs/guide/ocs.md explains each term. Beside this file: prices.py (a, b, lambda, drain, pi, mu, phi, from the free
+capacity of the datacenter and its growth), node.py (GV, S, B_s, E of one node), statistics.py and ahead.py (what is
+fixed for a target workload), fleet.py and scarcity.py (what is fixed for a fleet), layout.py (where everything is in
+the arrays).
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cache
+from functools import cache, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wattpack.errors import UserError
 from wattpack.jit import kernel
+from wattpack.model.fragmentation import fragmentation_after, tally
 from wattpack.model.nodes import Datacenter
 from wattpack.model.policy import ANY_GPU, Policy
-from wattpack.model.power import GPU_MILLI, PowerProfile, added_gpu_power_mw, added_power_mw
+from wattpack.model.power import GPU_MILLI, VCPU_MILLI_PER_CORE, PowerProfile, added_gpu_power_mw, added_power_mw
 from wattpack.model.records import Floats, NodeRecord, TaskRecord, WorldRecord
 from wattpack.model.target import Target
-from wattpack.policies.ocs.ahead import fill_look_ahead
+from wattpack.policies.ocs.ahead import fill_look_ahead, fill_merits
+from wattpack.policies.ocs.fleet import Shape, fleet_watts, node_shapes, placeable
 from wattpack.policies.ocs.layout import MEMORY, NOTE, PARAM, TERM, TERM_NAMES
 from wattpack.policies.ocs.node import idle_milli, part_ahead_w, slots, sockets_ahead_w, stranded
 from wattpack.policies.ocs.prices import remember, weigh
-from wattpack.policies.ocs.statistics import statistics
+from wattpack.policies.ocs.scarcity import dependences, fill_scarcity, watched_sets
+from wattpack.policies.ocs.statistics import statistics, usable_gpus
 
-SLACK_W = 0.1  # per idle vCPU
+SLACK_SHARE = 0.03  # of a socket's watts per vCPU, for idle vCPU: 0.1 W per vCPU of the paper's sockets
 # Share of dE that is charged. Up to a half, the look ahead never makes waking a socket cheaper than using powered vCPU:
 # a socket is worth at most its watts where it stays free, and as much where it is woken.
 # Measured on four traces: 0.45 saves 0.08 points less on average, 0.6 saves 0.10 less (0.6 on multigpu20 at load 0.8).
 AHEAD_SHARE = 0.5
-TIGHT_W = 0.06  # per milli left on the GPU of a sharing task
-PICK_W = 200.0  # per GPU of worth, in the choice among the GPUs of a node
+# In the choice among the GPUs of a node, in watts of a typical GPU: per GPU left, and per GPU of worth taken.
+PICK_LEFT = 0.45
+PICK_WORTH = 1.5
 SERVICE_DEFAULT = 0.4  # the least value (in steps of 0.05 from 0.3) that served as much as FGD at every load in tuning
 
 
@@ -59,7 +65,7 @@ def pick_gpu(node: NodeRecord, task: TaskRecord, world: WorldRecord, params: Flo
         tried = left
         watts = added_gpu_power_mw(node, task, g, world.gpu_draw_mw) / 1000
         taken = params[PARAM.worth + left] - params[PARAM.worth + left - task.gpu_milli]
-        cost = watts + TIGHT_W * left + PICK_W * taken + 1e-5 * left
+        cost = watts + params[PARAM.gpu_w] * (PICK_LEFT / GPU_MILLI * left + PICK_WORTH * taken) + 1e-5 * left
         if cost < best:
             best = cost
             best_gpu = g
@@ -81,13 +87,14 @@ def score(node: NodeRecord, task: TaskRecord, world: WorldRecord, params: Floats
         taken = params[PARAM.worth + left] - params[PARAM.worth + left_after]
         free_after = node.gpu_free - int(left == GPU_MILLI)
         ahead_w = part_ahead_w(left, params) - part_ahead_w(left_after, params)
-        terms[TERM.tight] = TIGHT_W * left
+        terms[TERM.tight] = left / GPU_MILLI
     cpu_after = node.cpu_left - task.cpu_milli
     worth = node.notes[NOTE.worth]  # GV
 
     watts = added_power_mw(node, task, gpu, world.gpu_draw_mw) / 1000
     idle_after = idle_milli(node, cpu_after)
-    terms[TERM.power] = watts + SLACK_W / 1000 * idle_after
+    vcpu_w = (node.socket_max_mw - node.socket_idle_mw) / (node.socket_cores * VCPU_MILLI_PER_CORE)  # of one vCPU
+    terms[TERM.power] = watts + SLACK_SHARE / 1000 * vcpu_w * idle_after
     sockets_after_w = sockets_ahead_w(node, idle_after, free_after, gpu, left_after, params)
     ahead_w += node.notes[NOTE.sockets_ahead_w] - sockets_after_w
     terms[TERM.ahead] = AHEAD_SHARE * ahead_w
@@ -105,21 +112,52 @@ def score(node: NodeRecord, task: TaskRecord, world: WorldRecord, params: Floats
         terms[TERM.slots + i] = lost
     for group in range(int(params[PARAM.group_count])):
         terms[TERM.scarce + group] = 0.0
-    group = int(params[PARAM.group_of + node.model])
+    group = int(params[PARAM.end + node.type])
     if group >= 0:
         terms[TERM.scarce + group] = taken
+    if params[PARAM.fragments] > 0:
+        tally(node, world)
+        after = fragmentation_after(node, task, max(gpu, 0), world)
+        terms[TERM.fragments] = (after - node.fragmentation) / GPU_MILLI
     return gpu
 
 
 def used_terms(params: NDArray[np.float64]) -> list[int]:
-    """The terms that `score` writes: 9 of 18 on the Default trace (three multi-GPU sizes, no constraints)."""
+    """The terms that count: three multi-GPU sizes and one group of shapes on the Default trace, no fragments."""
     slots_used = range(TERM.slots, TERM.slots + int(params[PARAM.size_count]))
     scarce_used = range(TERM.scarce, TERM.scarce + int(params[PARAM.group_count]))
-    return [TERM.power, TERM.ahead, TERM.tight, TERM.gpus, TERM.drain, *slots_used, *scarce_used, TERM.stranded]
+    always = [TERM.power, TERM.ahead, TERM.tight, TERM.gpus, TERM.drain, *slots_used, *scarce_used, TERM.stranded]
+    return always + ([TERM.fragments] if params[PARAM.fragments] > 0 else [])
+
+
+@lru_cache(maxsize=64)  # all runs of a comparison on one trace share it
+def fleet_statistics(
+    target: Target, shapes: tuple[Shape, ...], models: tuple[str, ...]
+) -> tuple[NDArray[np.float64], list[int]]:
+    """The parameters that depend neither on the knob nor on watts, and the group of each shape (-1: none)."""
+    held = placeable(target, shapes, models)
+    params = statistics(held, shapes)
+    usable = usable_gpus(params, shapes)
+    params[PARAM.fragments] = fragments_count(sum(usable), sum(shape.nodes * shape.gpus for shape in shapes))
+    found = dependences(held, shapes, models)
+    params[PARAM.constrained] = any(one.named > 0 for one in found)
+    fill_look_ahead(params, held)
+    group_of = fill_scarcity(params, watched_sets(found, usable, params[PARAM.capacity]), len(shapes))
+    params.flags.writeable = False
+    return params, group_of
+
+
+def fragments_count(usable: float, gpus: float) -> float:
+    """0 where at least 90 % of the GPUs have vCPU for the target's tasks, 1 where at most 80 % have.
+
+    S takes vCPU for a fluid, which is not enough where vCPU runs out first: there F, which counts whole tasks, serves
+    up to 0.02 of GRAR more. Elsewhere it saves less, and it costs time (91 to 94 % in the built-in datacenter).
+    """
+    return min(1.0, max(0.0, (0.9 - usable / gpus) / 0.1)) if gpus > 0 else 0.0
 
 
 def ocs_policy(service: float = SERVICE_DEFAULT, name: str = "ocs") -> Policy:
-    """`ocs` with its knob: the share of the datacenter whose demand for scarce models a fill-up plans for (D).
+    """`ocs` with its knob: the share of the datacenter whose demand for named models a fill-up plans for (D).
 
     A higher value serves more constrained tasks; a lower one saves more power until they come.
     """
@@ -127,8 +165,12 @@ def ocs_policy(service: float = SERVICE_DEFAULT, name: str = "ocs") -> Policy:
         raise UserError(f"service {service}, expected 0 (save power) to 1 (serve tasks)")
 
     def prepare(datacenter: Datacenter, target: Target, profile: PowerProfile) -> NDArray[np.float64]:
-        params = statistics(datacenter, target, service)
-        fill_look_ahead(params, datacenter, target, profile)
+        shapes, of_type = node_shapes(datacenter)
+        fixed, group_of = fleet_statistics(target, shapes, datacenter.models)
+        params = np.concatenate([fixed, np.array(group_of, dtype=np.float64)[of_type]])
+        params[PARAM.service] = service
+        params[PARAM.gpu_w], params[PARAM.spread_w] = fleet_watts(datacenter, profile)
+        fill_merits(params, datacenter, profile)
         return params
 
     return Policy(

@@ -1,33 +1,43 @@
 """Prices of `ocs` at each decision, and the memory of the datacenter and its growth that they follow from.
 
-    u      = 1 - sum of GV / GPUs of the datacenter       share in use
+    fill   = min(sum of GV, vCPU left * GPUs per vCPU of the target)    GPUs that can still be filled
+    u      = 1 - fill / that of the empty datacenter      share in use
     r      = max(0, (u - 0.8) / 0.2)                      `ramp`: 0 up to 80 % use, 1 at full use
     gamma  = 1 while tasks only arrive, 0 where as much leaves as arrives
-    lambda = gamma * (200 + 1800 r) + (1 - gamma) * (100 + 400 r)    `growing` + `steady`, watts per GPU
+    w      = watts of a typical GPU, spread = most watts between two places (fleet.py)
+    lambda = gamma * (1.5 + 13 r) w + (1 - gamma) * (0.75 + 3 r) w    `growing` + `steady`, watts per GPU
     x      = min(1, demand that is planned for / what is free for it)    a shortage
-    pi_s   = (0.3 growing + steady) * x_s**6              slots of s GPUs
-    mu     = gamma * 1000 * max(x_s)**3                   stranding
-    pi_A   = 3 growing * x_A**20 + max(1.5 steady, (1 - gamma) * 300) * x_A**6    set A of scarce models
+    pi_s   = (0.3 growing + steady) * x_s**6 + gamma * 1.5 spread * y_s**20    slots of s GPUs; y: for all to come
+    mu     = gamma * 7 w * max(x_s)**3                    stranding
+    pi_A   = gamma * 1.5 spread * x_A**20 + max(1.5 steady, (1 - gamma) * 2.2 w) * x_A**6    set A of node shapes
+    phi    = lambda * `fragments` of params               fragments
 
-    a      = gamma; without model constraints + (1 - gamma) * max(0, 1 - 4 r)    look ahead
-    b      = 1 - a * wake_share                           tight
-    drain  = gamma * 0.25 + (1 - gamma) * (8 + 80 r)
+    a      = gamma; where no task names models + (1 - gamma) * max(0, 1 - 4 r)    look ahead
+    b      = 0.45 w * (1 - a * wake_share)                tight
+    drain  = (gamma * 0.002 + (1 - gamma) * (0.06 + 0.6 r)) w
 
-A group of models has the highest price of its sets. Prices are negative here, because a score is a negative cost.
+A group of shapes has the highest price of its sets. Prices are negative here, because a score is a negative cost.
+The numbers were found in the built-in datacenter, where w is 137 W and the spread 395 W; on 60 random fleets no other
+power of w than the first served or saved more in both (docs/research/ocs-on-other-fleets.md).
 """
 
 from __future__ import annotations
 
+import math
+
 from wattpack.jit import kernel
 from wattpack.model.policy import AFTER_CHANGE, ANY_GPU, ARRIVAL, BEFORE_CHANGE, DEPARTURE
 from wattpack.model.records import Floats, NodeRecord, TaskRecord, WorldRecord
-from wattpack.policies.ocs.layout import MAX_GROUPS, MAX_SETS, MAX_SIZES, MEMORY, NOTE, PARAM, TERM
+from wattpack.policies.ocs.layout import GRAIN, MAX_GROUPS, MAX_SETS, MAX_SIZES, MEMORY, NOTE, PARAM, TERM
 from wattpack.policies.ocs.node import free_worth, idle_milli, slots, sockets_ahead_w, stranded
 
 FADE = 1 - 1 / 2000  # per arrival
-# Shares of the datacenter whose demand is planned for: slots; scarce models where as much leaves as arrives.
+# Shares of the datacenter whose demand is planned for: slots soon; scarce shapes where as much leaves as arrives.
 SLOT_WINDOW = 0.3
 STEADY_WINDOW = 0.1
+# Demand that only some shapes or nodes can hold is planned for up to 90 % use. Planning for the last tenth too cost
+# 15 to 25 % more watts on fleets whose frugal nodes are the only ones for large tasks.
+LAST_PART = 0.1
 
 
 @kernel
@@ -49,47 +59,63 @@ def shortage(demand: float, supply: float) -> float:
 
 @kernel
 def weigh(task: TaskRecord, world: WorldRecord, params: Floats, memory: Floats, prices: Floats) -> None:
-    used = 1.0 - memory[MEMORY.free_worth] / max(params[PARAM.capacity], 1.0)
+    capacity = params[PARAM.capacity]
+    fill = min(memory[MEMORY.free_worth], memory[MEMORY.free_vcpu] * params[PARAM.gpus_per_vcpu])
+    used = 1.0 - fill / max(capacity, 1.0)
     rest = max(1.0 - used, 0.02)
+    to_come = max(rest - LAST_PART, 0.0)
     ramp = max(0.0, (used - 0.8) / 0.2)
     gamma = growth(memory)
-    growing, steady = gamma * (200 + 1800 * ramp), (1 - gamma) * (100 + 400 * ramp)
+    gpu_w, reserve_w = params[PARAM.gpu_w], gamma * 1.5 * params[PARAM.spread_w]
+    growing, steady = gamma * (1.5 + 13 * ramp) * gpu_w, (1 - gamma) * (0.75 + 3 * ramp) * gpu_w
     # With departures the look ahead ends at 85 % use: above, it refused up to 0.007 more (multigpu50 at load 0.95).
     # It ignores constraints: where tasks have them it drew up to 0.9 % more (gpuspec25 at load 0.7).
     ahead = gamma  # a
-    if params[PARAM.set_count] == 0:
+    if params[PARAM.constrained] == 0:
         ahead += (1 - gamma) * max(0.0, 1 - 4 * ramp)
     prices[TERM.power] = -1.0
     prices[TERM.ahead] = -ahead
-    prices[TERM.tight] = -(1 - ahead * params[PARAM.wake_share])
+    prices[TERM.tight] = -0.45 * gpu_w * (1 - ahead * params[PARAM.wake_share])
     prices[TERM.gpus] = -(growing + steady)
-    prices[TERM.drain] = -(gamma * 0.25 + (1 - gamma) * (8 + 80 * ramp))
+    prices[TERM.drain] = -(gamma * 0.002 + (1 - gamma) * (0.06 + 0.6 * ramp)) * gpu_w
+    prices[TERM.fragments] = -(growing + steady) * params[PARAM.fragments]
     for i in range(MAX_SIZES):
         prices[TERM.slots + i] = 0.0
-    window = min(rest, SLOT_WINDOW) * params[PARAM.capacity]  # GPUs asked for soon
+    window = min(rest, SLOT_WINDOW) * capacity  # GPUs asked for soon
     shortest = 0.0
     for i in range(int(params[PARAM.size_count])):
-        short = shortage(params[PARAM.size_demand + i] * window, memory[MEMORY.free_slots + i])
-        if short <= 0.2:  # below 0.01 W per GPU: not worth a pass over the nodes
+        demand, supply = params[PARAM.size_demand + i], memory[MEMORY.free_slots + i]
+        short, reserved = shortage(demand * window, supply), shortage(demand * to_come * capacity, supply)
+        if short <= 0.2 and reserved <= 0.5:  # about 0.01 W per GPU: not worth a pass over the nodes
             continue
         # With 1.5 instead of 0.3, multigpu50 saves 0.3 points less at 0.8; without `mu` its GRAR at 1.0 falls by 0.006.
-        prices[TERM.slots + i] = -(0.3 * growing + steady) * short**6
+        # Without the second part, tasks of 8 GPUs are refused where the only nodes for them are the most frugal ones.
+        prices[TERM.slots + i] = -((0.3 * growing + steady) * short**6 + reserve_w * reserved**20)
         shortest = max(shortest, short)
     # mu. Without it, power-hungry nodes short of vCPU fill last and strand 16 GPUs (multigpu50).
-    prices[TERM.stranded] = -gamma * 1000 * shortest**3
+    prices[TERM.stranded] = -gamma * 7 * gpu_w * shortest**3
     for group in range(MAX_GROUPS):
         prices[TERM.scarce + group] = 0.0
-    if task.num_gpu == 0:  # takes no GPU of a scarce model
+    if task.num_gpu == 0:  # takes no GPU of a scarce shape
         return
-    # A fill-up reserves scarce models for all demand that is planned for; where tasks leave, a small reserve suffices.
-    window = min(rest, gamma * params[PARAM.service] + (1 - gamma) * STEADY_WINDOW) * params[PARAM.capacity]
-    for models in range(int(params[PARAM.set_count])):
-        short = shortage(params[PARAM.set_demand + models] * window, memory[MEMORY.set_worth + models])
+    # A fill-up reserves scarce shapes for all demand that is planned for; where tasks leave, a small reserve suffices.
+    steady_part = (1 - gamma) * min(rest, STEADY_WINDOW)
+    structure = (gamma * to_come + steady_part) * capacity
+    named = (gamma * min(rest, params[PARAM.service]) + steady_part) * capacity
+    for a in range(int(params[PARAM.set_count])):
+        supply = memory[MEMORY.set_usable + a]
+        asked = 0.0
+        for b in range(a + 1):
+            if params[PARAM.set_within + a * MAX_SETS + b] > 0:
+                planned = params[PARAM.set_structure + b] * structure + params[PARAM.set_named + b] * named
+                # What a smaller set cannot hold is refused in any case: it makes no other shape scarce.
+                asked += min(planned, memory[MEMORY.set_usable + b])
+        short = shortage(asked, supply)
         if short <= 0.3:
             continue
-        price = -(3 * growing * short**20 + max(1.5 * steady, (1 - gamma) * 300) * short**6)
+        price = -(reserve_w * short**20 + max(1.5 * steady, (1 - gamma) * 2.2 * gpu_w) * short**6)
         for group in range(int(params[PARAM.group_count])):
-            if params[PARAM.group_in + group * MAX_SETS + models] > 0:
+            if params[PARAM.group_in + group * MAX_SETS + a] > 0:
                 prices[TERM.scarce + group] = min(prices[TERM.scarce + group], price)
 
 
@@ -107,7 +133,9 @@ def remember(
     elif event == AFTER_CHANGE:
         worth = free_worth(node, params)
         node.notes[NOTE.worth] = worth
-        node.notes[NOTE.stranded] = stranded(worth, node.cpu_left, params)
+        short = stranded(worth, node.cpu_left, params)
+        node.notes[NOTE.stranded] = short
+        node.notes[NOTE.usable] = math.floor((worth - short) / GRAIN + 0.5) * GRAIN
         idle = idle_milli(node, node.cpu_left)
         node.notes[NOTE.sockets_ahead_w] = sockets_ahead_w(node, idle, node.gpu_free, ANY_GPU, 0, params)
         for i in range(int(params[PARAM.size_count])):
@@ -122,5 +150,9 @@ def count(node: NodeRecord, params: Floats, memory: Floats, sign: float) -> None
     memory[MEMORY.free_worth] += worth
     for i in range(int(params[PARAM.size_count])):
         memory[MEMORY.free_slots + i] += sign * node.notes[NOTE.slots + i]
-    for models in range(int(params[PARAM.set_count])):
-        memory[MEMORY.set_worth + models] += worth * params[PARAM.model_in + node.model * MAX_SETS + models]
+    memory[MEMORY.free_vcpu] += sign * node.cpu_left
+    group = int(params[PARAM.end + node.type])
+    if group >= 0:
+        usable = sign * node.notes[NOTE.usable]
+        for a in range(int(params[PARAM.set_count])):
+            memory[MEMORY.set_usable + a] += usable * params[PARAM.group_in + group * MAX_SETS + a]

@@ -1,40 +1,28 @@
-"""Statistics of the target workload for `ocs`: worth of a part of a GPU, vCPU per GPU, multi-GPU sizes, model sets.
+"""Statistics of the target workload for `ocs`: worth of a part of a GPU, vCPU per GPU, multi-GPU sizes.
 
-They are computed once per target and set of GPU models, in plain Python and one small linear program, and handed to
-the kernels in one float64 array (`Params` in layout.py).
+They are computed once per target, in plain Python and one small linear program, and handed to the kernels in one
+float64 array (`Params` in layout.py).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from itertools import combinations
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from wattpack.model.nodes import MAX_GPUS, Datacenter
+from wattpack.model.nodes import MAX_GPUS
 from wattpack.model.power import GPU_MILLI
 from wattpack.model.target import Target, TargetClass
-from wattpack.model.tasks import models_mask
-from wattpack.policies.ocs.layout import MAX_GROUPS, MAX_SETS, MAX_SIZES, PARAM, QUANTILES
+from wattpack.policies.ocs.fleet import Shape
+from wattpack.policies.ocs.layout import GRAIN, MAX_SIZES, PARAM, QUANTILES
 
 LEAST_KAPPA = 0.5  # vCPU per GPU
-# V is rounded to multiples of this, so that running sums over the datacenter are exact and `release` undoes `place`.
-GRAIN = 2.0**-20
 
 
-def statistics(datacenter: Datacenter, target: Target, service: float) -> NDArray[np.float64]:
-    """The parameters of `ocs` as one array, but for those of the look ahead (ahead.py), which are 0."""
-    params = target_statistics(target, datacenter.models).copy()
-    params[PARAM.capacity] = datacenter.gpus.sum()
-    params[PARAM.service] = service
-    return params
-
-
-@lru_cache(maxsize=64)  # all runs of a comparison on one trace share it
-def target_statistics(target: Target, models: tuple[str, ...]) -> NDArray[np.float64]:
-    """The parameters that depend neither on the datacenter's size nor on the knob."""
+def statistics(target: Target, shapes: Sequence[Shape]) -> NDArray[np.float64]:
+    """The parameters of `ocs` as one array; those of ahead.py, fleet.py, scarcity.py and the knob are 0."""
     params = np.zeros(PARAM.end)
     classes = target.uncut or target.classes
     worth = gpu_worth(classes)
@@ -50,25 +38,19 @@ def target_statistics(target: Target, models: tuple[str, ...]) -> NDArray[np.flo
         params[PARAM.size + i], params[PARAM.size_demand + i] = size, share
         params[PARAM.size_per_cpu + i] = 1 / cpu_milli
         fill(params, PARAM.size_gpus + i * (MAX_GPUS + 1), np.arange(MAX_GPUS + 1) // size * size)
-    fill_model_sets(params, model_sets(classes, demand, models), len(models))
+    gpus = sum(task.share * effective_gpus(task, worth) for task in classes)
+    vcpu_milli = sum(task.share * task.cpu_milli for task in classes)
+    # Without demand for one of the two, vCPU limits nothing.
+    params[PARAM.gpus_per_vcpu] = gpus / vcpu_milli if gpus > 0 and vcpu_milli > 0 else 1.0
+    vcpu_for = sum(shape.nodes * shape.cpu_milli for shape in shapes) * params[PARAM.gpus_per_vcpu]
+    params[PARAM.capacity] = min(sum(shape.nodes * shape.gpus for shape in shapes), vcpu_for)
     return params
 
 
-def fill_model_sets(params: NDArray[np.float64], sets: Sequence[tuple[int, float]], models: int) -> None:
-    """Fill in the sets (models as bits, demand) and the groups of models that are in the same sets."""
-    params[PARAM.set_count] = len(sets)
-    fill(params, PARAM.set_demand, [share for _, share in sets])
-    params[PARAM.group_of : PARAM.model_in] = -1
-    groups: list[list[int]] = []
-    for model in range(models):
-        row = [mask >> model & 1 for mask, _ in sets]
-        fill(params, PARAM.model_in + model * MAX_SETS, row)
-        if any(row) and row not in groups and len(groups) < MAX_GROUPS:
-            fill(params, PARAM.group_in + len(groups) * MAX_SETS, row)
-            groups.append(row)
-        if row in groups:
-            params[PARAM.group_of + model] = groups.index(row)
-    params[PARAM.group_count] = len(groups)
+def usable_gpus(params: NDArray[np.float64], shapes: Sequence[Shape]) -> list[float]:
+    """GPUs of each shape of nodes that have vCPU while all are free: GV - S of an empty node, times the nodes."""
+    strands = params[PARAM.strands : PARAM.strands + QUANTILES]
+    return [shape.nodes * float(np.minimum(shape.gpus, shape.cpu_milli * strands).mean()) for shape in shapes]
 
 
 def fill(params: NDArray[np.float64], at: int, values: ArrayLike) -> None:
@@ -77,7 +59,8 @@ def fill(params: NDArray[np.float64], at: int, values: ArrayLike) -> None:
     params[at : at + len(found)] = found
 
 
-def gpu_worth(classes: Sequence[TargetClass]) -> NDArray[np.float64]:
+@lru_cache(maxsize=64)  # fleets and learnt targets ask again and again for the worth of the same classes
+def gpu_worth(classes: tuple[TargetClass, ...]) -> NDArray[np.float64]:
     """V(r) for r = 0..1000 milli: the most that sharing tasks in r milli are worth; a whole GPU is worth 1.
 
     The worth of a size is its dual in the cutting-stock LP: the fewest GPUs that hold the target's sharing tasks.
@@ -185,18 +168,3 @@ def multi_gpu_sizes(classes: Sequence[TargetClass], demand: NDArray[np.float64])
         (size, max(cpu[size] / counts[size], 1.0), sum(share for other, share in asked.items() if other >= size))
         for size in kept
     ]
-
-
-def model_sets(
-    classes: Sequence[TargetClass], demand: NDArray[np.float64], models: Sequence[str]
-) -> list[tuple[int, float]]:
-    """(A as bits, d_A): sets of models that classes name and unions of two such sets, except the set of all models."""
-    everything = sum(1 << m for m, model in enumerate(models) if model != "")
-    asked: dict[int, float] = {}
-    for task, share in zip(classes, demand.tolist(), strict=True):
-        if task.num_gpu > 0 and task.gpu_spec != "" and (mask := models_mask(task.gpu_spec, models)):
-            asked[mask] = asked.get(mask, 0.0) + share
-    specs = sorted(asked, key=lambda mask: -asked[mask])
-    found = dict.fromkeys([*specs, *(a | b for a, b in combinations(specs, 2))])
-    sets = [mask for mask in found if mask != everything][:MAX_SETS]
-    return [(mask, sum(share for spec, share in asked.items() if spec & ~mask == 0)) for mask in sets]

@@ -1,0 +1,96 @@
+"""Scarcity, one idea: a class can be held by some node shapes only, and other tasks may take them first.
+
+A class depends on a set of shapes because of its GPUs, its vCPU or the models that it names. Per set A:
+
+    structure  demand of the classes that depend on A because of their GPUs or vCPU
+    named      demand of the classes that depend on A because they name models: the knob says how much is planned for
+
+prices.py compares what is planned for with the GPUs that are free on A. Shapes that are in the same sets are a group,
+with one price.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wattpack.model.target import Target
+from wattpack.model.tasks import models_mask
+from wattpack.policies.ocs.fleet import Shape, holders
+from wattpack.policies.ocs.layout import MAX_GROUPS, MAX_SETS, PARAM
+from wattpack.policies.ocs.statistics import demand_shares, gpu_worth
+
+ALL_MODELS = -1
+# A set of which less than this share is ever asked for is not watched: its price could not come near 1 W before the
+# datacenter is full, and every group of shapes costs time at each decision.
+LEAST_ASKED = 0.3
+
+
+class Dependence(NamedTuple):
+    """The demand of the classes that exactly these shapes can hold, as shares of the demand for GPUs."""
+
+    shapes: int  # bits
+    structure: float
+    named: float
+
+
+def dependences(target: Target, shapes: tuple[Shape, ...], models: tuple[str, ...]) -> tuple[Dependence, ...]:
+    """One for each set of shapes that classes with GPUs depend on, except the set of all shapes with GPUs."""
+    classes = target.uncut or target.classes
+    everything = sum(1 << place for place, shape in enumerate(shapes) if shape.gpus > 0)
+    found: dict[int, Dependence] = {}
+    for task, share in zip(classes, demand_shares(classes, gpu_worth(classes)).tolist(), strict=True):
+        holding = holders(task, shapes, models_mask(task.gpu_spec, models))
+        if task.num_gpu == 0 or holding in (0, everything):
+            continue
+        own = found.get(holding, Dependence(holding, 0.0, 0.0))
+        if holding == holders(task, shapes, ALL_MODELS):
+            found[holding] = own._replace(structure=own.structure + share)
+        else:
+            found[holding] = own._replace(named=own.named + share)
+    return tuple(found.values())
+
+
+def watched_sets(found: Sequence[Dependence], usable: Sequence[float], capacity: float) -> list[Dependence]:
+    """The sets that have a price, small ones first, each with the demand that no smaller one of them has.
+
+    `usable`: GPUs of each shape while all are free; `capacity`: GPUs that can be filled.
+    """
+    kept: list[int] = []
+    for one in sorted(found, key=lambda own: -(own.structure + own.named)):
+        asked = sum(own.structure + own.named for own in found if own.shapes & ~one.shapes == 0) * capacity
+        held = sum(gpus for place, gpus in enumerate(usable) if one.shapes >> place & 1)
+        groups = set(memberships([*kept, one.shapes], len(usable))) - {(0,) * (len(kept) + 1)}
+        if asked > LEAST_ASKED * held and len(groups) <= MAX_GROUPS and len(kept) < MAX_SETS:
+            kept.append(one.shapes)
+    kept.sort(key=lambda shapes: shapes.bit_count())
+    return [_with_demand(shapes, found, kept) for shapes in kept]
+
+
+def _with_demand(shapes: int, found: Sequence[Dependence], kept: Sequence[int]) -> Dependence:
+    smaller = [other for other in kept if other != shapes and other & ~shapes == 0]
+    own = [one for one in found if one.shapes & ~shapes == 0 and not any(one.shapes & ~other == 0 for other in smaller)]
+    return Dependence(shapes, sum(one.structure for one in own), sum(one.named for one in own))
+
+
+def memberships(sets: Sequence[int], shapes: int) -> list[tuple[int, ...]]:
+    """For each shape, 1 for each set that it is in."""
+    return [tuple(own >> place & 1 for own in sets) for place in range(shapes)]
+
+
+def fill_scarcity(params: NDArray[np.float64], sets: Sequence[Dependence], shapes: int) -> list[int]:
+    """Fill in the sets and the groups of shapes, and return the group of each shape, -1 for none; modifies `params`."""
+    params[PARAM.set_count] = len(sets)
+    for a, one in enumerate(sets):
+        params[PARAM.set_structure + a], params[PARAM.set_named + a] = one.structure, one.named
+        for b, other in enumerate(sets[: a + 1]):
+            params[PARAM.set_within + a * MAX_SETS + b] = other.shapes & ~one.shapes == 0
+    rows = memberships([one.shapes for one in sets], shapes)
+    groups = [row for row in dict.fromkeys(rows) if any(row)]
+    params[PARAM.group_count] = len(groups)
+    for group, row in enumerate(groups):
+        params[PARAM.group_in + group * MAX_SETS : PARAM.group_in + group * MAX_SETS + len(row)] = row
+    return [groups.index(row) if row in groups else -1 for row in rows]
