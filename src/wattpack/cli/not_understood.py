@@ -34,7 +34,7 @@ def with_closed_nodes(datacenter: Datacenter, nodes: Path, *others: Path) -> Dat
         if names:
             said = [f"{name} ({why[name]})" if why.get(name) else name for name in names[:SHOWN]]
             takes = "node takes" if len(names) == 1 else "nodes take"
-            note(f"wattpack: {len(names)} {takes} {what}: {', '.join(said)}{more(names)}")
+            note(f"{len(names)} {takes} {what}: {', '.join(said)}{more(names)}")
     return closed
 
 

@@ -96,7 +96,7 @@ def import_command(
         print(f"wrote       {out / name}")
     if snapshot.not_understood:
         said = in_words(uncounted(snapshot, rename))
-        note(f"wattpack: {said}; these nodes take no tasks with GPUs")
+        note(f"{said}; these nodes take no tasks with GPUs")
 
 
 def plain_name(kind: str, name: str) -> str:
