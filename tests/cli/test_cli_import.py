@@ -52,7 +52,7 @@ def test_nodes_tasks_and_placements_are_written(tmp_path: Path, capsys: pytest.C
     assert "understood  5 nodes  10 GPUs (A100-SXM4-80GB, T4)" in said
     assert "understood  7 tasks  6 with GPUs, 1 pending; 3.9 GPUs allocated" in said
     assert "understood  3 tasks  with GPUs in dialect alibaba" in said
-    assert "assumed     5 nodes  CPU model not known: Xeon E5-2682 v4 (cpu-1, gpu-a, gpu-b and 2 more)" in said
+    assert "assumed     5 nodes  CPU Xeon E5-2682 v4 is assumed: no label names the CPU (cpu-1, gpu-a, " in said
     assert "closed      1 node   tainted: only tasks that tolerate their taints (master)" in said
     assert "'NVIDIA-GeForce-GTX-1080', a model without a power entry" in said
 

@@ -119,8 +119,8 @@ def test_a_node_or_a_pod_without_a_name_is_left_out_and_told(
     (tmp_path / "c.json").write_text(json.dumps({"kind": "List", "items": items}))
     main(["import", "--file", str(tmp_path / "c.json"), "--out", str(tmp_path / "out")])
     said = capsys.readouterr().out
-    assert "nodes    1" in said
-    assert "tasks    0" in said
+    assert "understood  1 node " in said
+    assert "understood  0 tasks " in said
     assert "without a name, expected metadata.name" in said
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import re
+import threading
 from pathlib import Path
 
 import pytest
 
-from kube.made import pod_json
+from kube.made import node_json, pod_json
 from kube.mixed import GPU, TAKEN, TOLERANT, share, write_mixed
 from wattpack.cli import main
 
@@ -136,3 +138,49 @@ def test_fit_names_only_nodes_that_are_open_to_the_pod(
     assert chosen in expected
     assert int(fitting) == len(expected)
     assert "4 nodes are blocked by 4 pods that were not understood" in said  # fit knows no claims' GPUs
+
+
+def test_closed_nodes_stay_closed_in_an_edited_datacenter_and_without_a_file(
+    imported: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tasks, decisions = str(imported / "tasks.csv"), tmp_path / "d.csv"
+    edited = ["--add", "2xA100-SXM4-80GB-4", "--remove", "1xT4-2"]
+    main(["replay", *files(imported), *edited, "--policy", "fgd", "--decisions", str(decisions)])
+    assert not {row["node"] for row in rows(decisions)} & TAKEN
+    capsys.readouterr()
+    main(["replay", "--nodes", "alibaba2023", "--tasks", tasks, "--policy", "fgd", "--decisions", str(decisions)])
+    assert "take no new task" not in capsys.readouterr().err
+    assert sum(row["node"] != "" for row in rows(decisions)) == 9  # pools are of other nodes; no A100-SXM4-80GB there
+
+
+def test_nodes_may_come_through_a_pipe(imported: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A pipe can be read once: the reasons are missing then, the nodes are closed all the same."""
+    pipe, decisions = tmp_path / "pipe", tmp_path / "d.csv"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=pipe.write_text, args=((imported / "nodes.csv").read_text(),))
+    writer.start()
+    tasks = ["--tasks", str(imported / "tasks.csv")]
+    main(["replay", "--nodes", str(pipe), *tasks, "--policy", "fgd", "--decisions", str(decisions)])
+    writer.join()
+    assert not {row["node"] for row in rows(decisions)} & TAKEN
+    assert "1 node takes no new task: cordoned" in capsys.readouterr().err
+
+
+def test_strict_takes_nodes_that_pools_cannot_tell_apart_for_a_loss(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """100 kinds of two nodes each, all named by tasks: 62 pools are the most."""
+    labels = [{"shelf": str(i // 2)} for i in range(200)]
+    nodes = [node_json(f"n{i:03d}", gpus=1, labels=one) for i, one in enumerate(labels)]
+    pods = [pod_json(f"p{i}", spec={"nodeSelector": {"shelf": str(i)}}, **{GPU: "1"}) for i in range(100)]
+    (tmp_path / "c.json").write_text(json.dumps({"kind": "List", "items": [*nodes, *pods]}))
+    words = ["import", "--file", str(tmp_path / "c.json"), "--out", str(tmp_path / "in")]
+    with pytest.raises(SystemExit) as ended:
+        main([*words, "--strict"])
+    assert ended.value.code == 2
+    assert "78 nodes: more than 62 kinds of nodes: no new task" in capsys.readouterr().err
+    main(words)
+    assert "closed       78 nodes  more than 62 kinds of nodes: no new task (" in capsys.readouterr().out
+    assert sum(row["only"] == "none" for row in rows(tmp_path / "in" / "nodes.csv")) == 78
+    main(["replay", *files(tmp_path / "in"), "--policy", "fgd", "--decisions", str(tmp_path / "d.csv")])
+    assert sum(row["node"] != "" for row in rows(tmp_path / "d.csv")) == 61

@@ -17,6 +17,7 @@ from builders import (
 from reference import Node, Task
 from wattpack.engine.runs.arrivals import simulate
 from wattpack.engine.runs.record import Run
+from wattpack.model.fit import FITS, NO_GPU
 
 CPU_ONLY, HALF, WHOLE = make_task(cpu=2), make_task(gpu=0.5, cpu=2), make_task(gpu=1, cpu=2)
 
@@ -102,5 +103,5 @@ def test_explaining_a_decision_changes_nothing_and_ranks_the_nodes() -> None:
     engine = make_engine(nodes, [HALF], "pwr")
     first, second = explained(engine, HALF), explained(engine, HALF)
     assert first.order.tolist() == second.order.tolist() == [1, 0, 3, 2]
-    assert first.verdict.tolist() == [0, 0, 3, 0]
+    assert first.verdict.tolist() == [FITS, FITS, NO_GPU, FITS]
     assert arrive(engine, HALF) == (1, (0,))

@@ -23,7 +23,9 @@ NOTES = tuple(
         r"failed: .*",  # a run that failed, before the error
         r"(left out: |pod ).*",  # nodes and pods of a cluster that cannot be read
         r"wattpack: .*, (run|made|compiled) again",  # a damaged file of ours
-        r"wattpack: .*; defrag and replay --placements refuse these files",  # `import` could not count some GPUs
+        r"\d+ pods? holds? accelerators that could not be counted: .*; these nodes take no tasks with GPUs",
+        r"\d+ (node takes|nodes take) no new task( with GPUs)?: .*",  # closed nodes of an import
+        r"\d+ tasks stay on nodes that take no new ones; the policy places the others",
         r"\d{4}-\d\d-\d\d [0-9:,]+ (INFO|WARNING|ERROR) .*",  # the log of `serve`
     )
 )

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from wattpack.kube.dialects import DIALECTS
+from wattpack.kube.pools import TOO_MANY
 from wattpack.kube.snapshot import Snapshot
-from wattpack.model.power import PowerProfile
 
 Rename = Callable[[str, str], str]
 SHOWN = 3
@@ -23,10 +23,10 @@ class Line(NamedTuple):
     names: Sequence[str] = ()
 
 
-def table_of(snapshot: Snapshot, profile: PowerProfile, rename: Rename) -> list[Line]:
+def table_of(snapshot: Snapshot, rename: Rename) -> list[Line]:
     return [
         *understood(snapshot),
-        *assumed(snapshot, profile, rename),
+        *assumed(snapshot, rename),
         *closed(snapshot, rename),
         *left_out(snapshot, rename),
     ]
@@ -50,10 +50,9 @@ def understood(snapshot: Snapshot) -> Iterable[Line]:
         yield Line(UNDERSTOOD, snapshot.finished, "pods", "finished: not tasks")
 
 
-def assumed(snapshot: Snapshot, profile: PowerProfile, rename: Rename) -> Iterable[Line]:
-    cpus = [rename("node", node.name) for node in snapshot.nodes if node.cpu_model == ""]
-    if cpus:
-        yield Line(ASSUMED, len(cpus), "nodes", f"CPU model not known: {profile.default_cpu}", cpus)
+def assumed(snapshot: Snapshot, rename: Rename) -> Iterable[Line]:
+    for how, nodes in snapshot.cpu_assumed.items():
+        yield Line(ASSUMED, len(nodes), "nodes", f"CPU {how}", [rename("node", name) for name in sorted(nodes)])
     by = {
         "which GPUs they hold is not known: the first that fit": snapshot.index_chosen,
         "GPU memory as a share of the smallest GPU that holds it": snapshot.memory_assumed,
@@ -106,8 +105,8 @@ def named(names: Sequence[str]) -> str:
 
 
 def losses(lines: Sequence[Line]) -> str:
-    """One line about everything that was left out, empty if nothing was."""
-    lost = [line for line in lines if line.group == LEFT_OUT]
+    """One line about everything that was left out, and nodes closed for want of pools; empty if there is nothing."""
+    lost = [line for line in lines if line.group == LEFT_OUT or line.text.startswith(TOO_MANY)]
     first = "; ".join(f"{line.number} {line.what}: {line.text}{named(line.names)}" for line in lost[:SHOWN])
     more = f"; and {len(lost) - SHOWN} more reasons" if len(lost) > SHOWN else ""
     return f"{first}{more}"

@@ -8,7 +8,7 @@ from wattpack.cli.streams import note
 from wattpack.datasets.csv_files import read_rows
 from wattpack.datasets.sources import DATACENTERS
 from wattpack.model.nodes import Datacenter
-from wattpack.model.pools import CPU, NONE
+from wattpack.model.pools import CPU, NAMED, NONE
 
 NOT_UNDERSTOOD = "not-understood.csv"  # beside the files of `wattpack import`: pods whose GPUs would look free
 COLUMNS = ("pod", "node", "resource")
@@ -22,7 +22,11 @@ def with_closed_nodes(datacenter: Datacenter, nodes: Path, *others: Path) -> Dat
     """
     held = _not_understood(nodes, *others)
     closed = datacenter.closed_to_gpu_tasks(held) if held else datacenter
-    rows = () if str(nodes) in DATACENTERS else read_rows(nodes, ("sn",), ("why",))  # a built-in one has no file
+    if all(pool.only in ("", NAMED) for pool in closed.pools):
+        return closed
+    # A built-in datacenter and a pipe have no reasons to read.
+    plain = str(nodes) not in DATACENTERS and nodes.is_file()
+    rows = read_rows(nodes, ("sn",), ("why",)) if plain else ()
     why = {row.text("sn"): row.text("why") for row in rows}
     why |= {name: f"{'; '.join(pods[:SHOWN])}{more(pods)}" for name, pods in held.items()}
     for word, what in ((NONE, "no new task"), (CPU, "no new task with GPUs")):
@@ -30,7 +34,7 @@ def with_closed_nodes(datacenter: Datacenter, nodes: Path, *others: Path) -> Dat
         if names:
             said = [f"{name} ({why[name]})" if why.get(name) else name for name in names[:SHOWN]]
             takes = "node takes" if len(names) == 1 else "nodes take"
-            note(f"wattpack: {len(names)} {takes} {what}: {', '.join(said)}{more(names)}")
+            note(f"{len(names)} {takes} {what}: {', '.join(said)}{more(names)}")
     return closed
 
 

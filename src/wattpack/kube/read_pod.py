@@ -93,9 +93,10 @@ def gpu_spec(pod: Pod, wanted: GpuRequest, reading: Reading) -> str:
     and those with enough memory.
     """
     allowed = [set(wanted.models)] if wanted.models else []
-    large = {model for model, memory in reading.memories.items() if memory >= wanted.gpu_memory_mib}
-    if wanted.gpu_memory_mib and not reading.gpu_memory_mib and len(large) < len(reading.memories):
-        allowed.append(large)
+    if wanted.gpu_memory_mib and not reading.gpu_memory_mib:
+        large = {model for model, memory in reading.memories.items() if memory >= wanted.gpu_memory_mib}
+        if len(large) < len(reading.memories):
+            allowed.append(large)
     for label in (reading.gpu_model_label, *reading.dialect.model_labels):
         if label in pod.spec.node_selector:
             allowed.append({pod.spec.node_selector[label]})

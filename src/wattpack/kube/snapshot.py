@@ -19,6 +19,7 @@ from wattpack.kube.dialects import DIALECTS
 from wattpack.kube.dialects.mig import MIG
 from wattpack.kube.dialects.node_devices import WHOLE, node_count
 from wattpack.kube.facts import NodeFacts, PodFacts
+from wattpack.kube.node_models import cpu_model
 from wattpack.kube.not_understood import NotUnderstood, asks_for_memory, not_understood, unknown_accelerators
 from wattpack.kube.objects import Node, Pod, Unreadable
 from wattpack.kube.place_pods import Task, place_pods
@@ -55,6 +56,7 @@ class Snapshot:
     finished: int = 0
     of_nodes: int = 0  # pods that belong to a node
     dialects: Counter[str] = field(default_factory=Counter)  # tasks with GPUs by dialect
+    cpu_assumed: dict[str, list[str]] = field(default_factory=dict)  # what is assumed and why -> nodes
     index_chosen: list[str] = field(default_factory=list)  # tasks without an index of the GPUs they hold
     memory_assumed: list[str] = field(default_factory=list)  # tasks that ask for GPU memory, on GPUs by the catalog
 
@@ -89,6 +91,8 @@ class _Taking:
         except Unreadable as fault:
             self.found.leave_out(f"node {name}", fault)
             return
+        if self.known[name].cpu_model == "":
+            self.found.cpu_assumed.setdefault(cpu_model(node.metadata.labels, self.reading).how, []).append(name)
         if node.spec.unschedulable:
             self.close(name, NONE, "cordoned")
         if not is_ready(node):

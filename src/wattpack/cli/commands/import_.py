@@ -83,7 +83,7 @@ def import_command(
     cluster = read_cluster_files(file) if file else asyncio.run(ask_cluster(kubeconfig))
     snapshot = take_snapshot(cluster.nodes, cluster.pods, reading, cluster.claims)
     rename = hidden_names() if anonymise else plain_name
-    table = table_of(snapshot, reading.profile, rename)
+    table = table_of(snapshot, rename)
     if strict and (lost := losses(table)):
         raise UserError(f"--strict: {lost}; expected to understand everything")
     if not snapshot.nodes:
@@ -96,7 +96,7 @@ def import_command(
         print(f"wrote       {out / name}")
     if snapshot.not_understood:
         said = in_words(uncounted(snapshot, rename))
-        note(f"wattpack: {said}; these nodes take no tasks with GPUs")
+        note(f"{said}; these nodes take no tasks with GPUs")
 
 
 def plain_name(kind: str, name: str) -> str:

@@ -151,7 +151,7 @@ def replay_command(
         if stay:
             rng = seeded(seed).policy
             run = simulate_beside(stay, datacenter, workload, mix, aim, rng, watts, window, arrival_s)
-            note(f"wattpack: {len(stay)} tasks stay on nodes that take no new ones; the policy places the others")
+            note(f"{len(stay)} tasks stay on nodes that take no new ones; the policy places the others")
         elif target == LEARNT:
             run = simulate_learning(datacenter, workload, mix, seeded(seed).policy, watts)
         elif window.tasks > 1:

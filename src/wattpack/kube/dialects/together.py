@@ -8,6 +8,7 @@ A node that offers GPUs in the words of several dialects must have the same numb
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 
 from wattpack.kube.dialects.dialect import NO_GPU, Asked, Dialect, GpuRequest
 from wattpack.kube.dialects.gpu_index import write_own_index
@@ -18,11 +19,20 @@ from wattpack.kube.objects import Node, Unreadable
 
 def together(dialects: Sequence[Dialect], name: str) -> Dialect:
     """These dialects as one; they are asked in this order."""
+    by_namespace = {space: dialect.name for dialect in dialects for space in dialect.namespaces}
+
+    @lru_cache(maxsize=4096)  # pods carry the same few dozen words
+    def owners(word: str) -> tuple[str, ...]:
+        return tuple(dialect.name for dialect in dialects if dialect.owns(word))
 
     def request(asked: Asked) -> GpuRequest:
-        used = [dialect for dialect in dialects if speaks(dialect, asked)]
-        if not used:
+        spoken = {name for word in asked.annotations for name in owners(word)}
+        spoken.update(name for word, amount in asked.total_nano.items() if amount for name in owners(word))
+        if asked.namespace in by_namespace:
+            spoken.add(by_namespace[asked.namespace])
+        if not spoken:
             return whole_gpus(asked)
+        used = [dialect for dialect in dialects if dialect.name in spoken]
         found = [dialect.request(asked)._replace(dialect=dialect.name) for dialect in used]
         asking = [one for one in found if one.num_gpu]
         if not asking:
@@ -64,13 +74,6 @@ def together(dialects: Sequence[Dialect], name: str) -> Dialect:
         write_index=write_own_index,
         parts=tuple(dialects),
     )
-
-
-def speaks(dialect: Dialect, asked: Asked) -> bool:
-    """Whether the pod uses this dialect's own words."""
-    if asked.namespace in dialect.namespaces or not dialect.annotations.isdisjoint(asked.annotations):
-        return True
-    return any(amount and dialect.owns(name) for name, amount in asked.total_nano.items())
 
 
 def words(found: GpuRequest) -> str:
