@@ -240,7 +240,7 @@ def test_a_comparison_without_results_says_so_instead_of_an_empty_report(tmp_pat
         ({"policies": None}, "policy: None, expected an expression"),
         ({"policies": "best"}, "unknown policy 'best'"),
         ({"profile": "nuclear"}, "profile: 'nuclear', expected a PowerProfile or one of paper, linear, concave"),
-        ({"profile": None}, "profile: None, expected a PowerProfile"),
+        ({"profile": 5}, "profile: 5, expected a PowerProfile"),
         ({"profile": []}, "profile: an empty list"),
         ({"seeds": 0}, "seeds: 0, expected 1 to"),
         ({"seeds": "3"}, "seeds: '3', expected a count or a list of seeds"),

@@ -71,7 +71,7 @@ def test_datacenter_and_workload_go_by_name_or_path_too(tmp_path: Path) -> None:
         ({"policy": None}, "policy: None, expected an expression such as 'fgd' or 'pwr:0.1+fgd:0.9'"),
         ({"policy": ["fgd"]}, "policy: ['fgd'], expected an expression"),
         ({"profile": "nuclear"}, "profile: 'nuclear', expected a PowerProfile or one of paper, linear, concave, meas"),
-        ({"profile": None}, "profile: None, expected a PowerProfile or one of"),
+        ({"profile": 5}, "profile: 5, expected a PowerProfile or one of"),
         ({"seed": -1}, "seed: -1, expected a whole number from 0 to 4294967295"),
         ({"seed": "1"}, "seed: '1', expected a whole number"),
         ({"seed": True}, "seed: True, expected a whole number"),
