@@ -32,8 +32,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The longest tests first: at the end one worker would run them while the others have nothing left to do."""
-    longest = ("test_without_compiler.py", "test_guide_policy.py")
-    items.sort(key=lambda item: item.path.name not in longest)
+    items.sort(key=lambda item: item.path.name != "test_guide_policy.py")
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -1,7 +1,7 @@
 """The kernels as the plain Python they were written as: the same results, and coverage can see them.
 
 The tests of model, policies and engine run once more in a process of their own with the compiler off, but for those
-marked `compiled`, which would take minutes.
+marked `compiled`, which would take minutes. It takes a minute and a half itself, so `make e2e` runs it.
 """
 
 import os
@@ -16,6 +16,7 @@ ROOMS = ("model", "policies", "engine")
 LEAST_COVERED = 90  # percent of lines and branches of the three rooms
 
 
+@pytest.mark.e2e
 @pytest.mark.compiled  # not once more inside itself
 def test_model_policies_and_engine_pass_with_the_compiler_off_and_are_covered(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "pytest", "-q", "-n", "0", "-m", "not compiled and not e2e"]

@@ -380,12 +380,15 @@ def again(building: Building) -> list[str]:
 
 def power(building: Building) -> list[str]:
     draw, faults = building.draw, building.faults
-    building.add("nodes.csv", csv_file(node_rows(), faults))
-    options = power_options(building)
     if draw(st.booleans()):
-        words = ["power", "--template", draw(st.sampled_from(("nodes.csv", "alibaba2023", "nowhere")))]
+        source = draw(st.sampled_from(("nodes.csv", "alibaba2023", "nowhere")))
+        if source == "nodes.csv":  # else it would be a file that the command does not read, and may replace
+            building.add("nodes.csv", csv_file(node_rows(), faults))
+        words = ["power", "--template", source]
         words += ["--out", building.output()] if draw(st.booleans()) else []
         return words + draw(given_options({"--profile": PROFILE}, faults))
+    building.add("nodes.csv", csv_file(node_rows(), faults))
+    options = power_options(building)
     pictures = st.sampled_from(("x.png", "x.pdf", "x.svg", *(("x", "nodes.csv", "x.txt", "") if faults else ())))
     building.outputs += ["x.png", "x.pdf", "x.svg"]
     gpus = st.sampled_from(("T4", "H200", *(("Own", "nosuch", "") if faults else ())))
@@ -394,9 +397,10 @@ def power(building: Building) -> list[str]:
 
 def datacenters(building: Building) -> list[str]:
     draw, faults = building.draw, building.faults
-    building.add("nodes.csv", csv_file(node_rows(), faults and draw(st.booleans())))
     names = st.sampled_from(("nodes.csv", "nodes.csv", "alibaba2026"))
     words = ["datacenters", draw(st.one_of(names, st.sampled_from(NAMES)) if faults else names)]
+    if "nodes.csv" in words:  # a file that the command does not read may be replaced
+        building.add("nodes.csv", csv_file(node_rows(), faults and draw(st.booleans())))
     if draw(st.booleans()):
         words += ["--out", building.output()]
     options = {**EDITS, "--profile": PROFILE}
@@ -405,8 +409,9 @@ def datacenters(building: Building) -> list[str]:
 
 def traces(building: Building) -> list[str]:
     draw, faults = building.draw, building.faults
-    building.add("tasks.csv", csv_file(task_rows(), faults))
     words = ["traces", draw(TARGETS)] if draw(st.integers(0, 3)) else ["traces"]
+    if "tasks.csv" in words:
+        building.add("tasks.csv", csv_file(task_rows(), faults))
     return [*words, "--out", building.output()] if draw(st.booleans()) else words
 
 
