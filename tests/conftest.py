@@ -43,3 +43,15 @@ def pytest_sessionstart(session: pytest.Session) -> None:
         from builders import warm_up
 
         warm_up()
+
+
+@pytest.fixture
+def own_choices(tmp_path, monkeypatch):
+    """Choices of `auto` kept for this test alone, and nothing remembered from another."""
+    from wattpack.choose import choice
+    from wattpack.jit import cache
+
+    monkeypatch.setattr(cache, "FOLDER", tmp_path / "wattpack" / "kernels-0")
+    choice._remembered.clear()
+    yield
+    choice._remembered.clear()

@@ -28,6 +28,8 @@ from wattpack.policies import register
 from wattpack.policies.expression import canonical, is_auto, parse
 from wattpack.policies.fgd import FGD
 
+pytestmark = pytest.mark.usefixtures("own_choices")
+
 TRACE = Workload.from_counts(
     [
         (TaskClass(4000, 8192, 1, 500), 40),
@@ -43,15 +45,6 @@ def fleet(t4: int = 12, g3: int = 12) -> Datacenter:
     gpus, models = [2] * t4 + [4] * g3, ["T4"] * t4 + ["G3"] * g3
     names = [f"n{number}" for number in range(t4 + g3)]
     return Datacenter.of(names, [64000] * (t4 + g3), [262144] * (t4 + g3), gpus, models)
-
-
-@pytest.fixture(autouse=True)
-def own_cache(tmp_path, monkeypatch):
-    """A cache of this test's own, and nothing remembered from another."""
-    monkeypatch.setattr(cache, "FOLDER", tmp_path / "wattpack" / "kernels-0")
-    choices._remembered.clear()
-    yield
-    choices._remembered.clear()
 
 
 def measured(grar: float, watts: float) -> Measured:

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import json
 import shutil
-import threading
 import tomllib
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from e2e.api import wait_until
+from e2e.exporter import exporting
 from e2e.processes import Processes, free_port
 from wattpack.cli import main
 
@@ -78,30 +77,6 @@ class WholeGpus(Exporter):
                 labels = f'UUID="{uuid}",modelName="{model}",Hostname="{node}.example.internal"'
                 lines.append(f"DCGM_FI_DEV_POWER_USAGE{{{labels}}} {watts:.3f}")
         return "\n".join(lines) + "\n"
-
-
-@contextmanager
-def exporting(text: Callable[[], str]) -> Iterator[int]:
-    class Metrics(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            body = text().encode()
-            self.send_response(200)
-            self.send_header("Content-Type", "text/plain; version=0.0.4")
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Metrics)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        yield server.server_address[1]
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
 
 
 @contextmanager

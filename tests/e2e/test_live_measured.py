@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import shutil
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 
 from e2e.api import wait_until
 from e2e.cluster import Cluster
+from e2e.exporter import exporting
 from e2e.nodes_and_pods import node_object, pod_object
 from e2e.processes import free_port
 from e2e.service import Service
@@ -33,31 +30,6 @@ kepler_node_gpu_watts{gpu="1",node_name="n0",zone="gpu"} 14
 """
 
 
-@contextmanager
-def exporter(text: str) -> Iterator[int]:
-    """An exporter that tells `text`; its port."""
-
-    class Metrics(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            self.send_response(200)
-            self.send_header("Content-Type", "text/plain; version=0.0.4")
-            self.end_headers()
-            self.wfile.write(text.encode())
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Metrics)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        yield server.server_address[1]
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
-
-
 @pytest.mark.parametrize(("told", "measured_w"), [(DCGM, 72.0), (KEPLER, 64.0)], ids=["dcgm", "kepler"])
 def test_the_error_of_the_model_is_told_by_gpu_model(
     told: str, measured_w: float, cluster: Cluster, tmp_path: Path
@@ -70,7 +42,7 @@ def test_the_error_of_the_model_is_told_by_gpu_model(
     pod["spec"]["nodeName"] = "n0"
     cluster.admin.create("/api/v1/namespaces/default/pods", pod)
     port = free_port()
-    with exporter(told) as exporter_port:
+    with exporting(lambda: told) as exporter_port:
         config = tmp_path / "prometheus.yml"
         config.write_text(
             "global: {scrape_interval: 1s}\n"

@@ -9,9 +9,7 @@ import numpy as np
 import pytest
 
 from kube.api_in_memory import InMemory, started
-from wattpack.choose import choice as choices
 from wattpack.choose.choice import Choice, resolve
-from wattpack.jit import cache
 from wattpack.kube import auto as live
 from wattpack.kube.auto import LEAST_PODS, Auto
 from wattpack.kube.cluster import Cluster
@@ -24,18 +22,11 @@ from wattpack.model.target import Target
 from wattpack.model.tasks import TaskClass, Workload
 from wattpack.policies.expression import parse
 
+pytestmark = pytest.mark.usefixtures("own_choices")
+
 TRACE = Workload.from_counts(
     [(TaskClass(4000, 8192, 1, 500), 40), (TaskClass(8000, 16384, 1, 1000), 40), (TaskClass(4000, 8192, 0, 0), 20)]
 )
-
-
-@pytest.fixture(autouse=True)
-def own_cache(tmp_path, monkeypatch):
-    """A cache of this test's own, and nothing remembered from another."""
-    monkeypatch.setattr(cache, "FOLDER", tmp_path / "wattpack" / "kernels-0")
-    choices._remembered.clear()
-    yield
-    choices._remembered.clear()
 
 
 def nodes(count: int, model: str = "T4") -> Datacenter:
