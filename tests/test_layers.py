@@ -27,7 +27,8 @@ MAY_IMPORT = {
     "datasets": {"errors", "model"},
     "optimise": GROUND | {"jit", "model", "policies", "engine", "datasets"},
     "choose": GROUND | {"jit", "model", "policies", "engine", "datasets"},
-    "experiments": GROUND | {"jit", "model", "policies", "engine", "datasets", "optimise", "choose"},
+    "energy": {"errors", "model", "engine"},
+    "experiments": GROUND | {"jit", "model", "policies", "engine", "datasets", "optimise", "choose", "energy"},
     "paper": GROUND | {"model", "policies", "datasets", "experiments"},
     "report": GROUND | {"experiments"},
     "comparison": GROUND | {"frames", "experiments", "report"},  # the front door's: what runs, and how it looks
@@ -35,7 +36,7 @@ MAY_IMPORT = {
     "kube": GROUND | {"jit", "model", "policies", "engine", "datasets", "choose"},
     "cli": GROUND
     | {"calibrate", "jit", "kube", "model", "policies", "engine", "datasets", "optimise", "choose"}
-    | {"experiments", "paper", "report", "comparison"},
+    | {"energy", "experiments", "paper", "report", "comparison"},
     "__main__": {"cli"},  # `python -m wattpack`
 }
 FILES = sorted(SOURCE.rglob("*.py"))
@@ -45,6 +46,7 @@ ENGINE_MAY_IMPORT = {
     "core": set(),
     "runs": {"core"},
     "windows": {"core", "runs"},
+    "moments": {"core", "runs"},
     "live": {"core"},
 }
 

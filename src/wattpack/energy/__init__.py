@@ -1,0 +1,1 @@
+"""What a run in time costs: energy, carbon, money."""

@@ -1,0 +1,1 @@
+"""Runs in time: moments, the queue of waiting tasks, patience, power budgets (docs/guide/time.md)."""

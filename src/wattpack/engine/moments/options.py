@@ -1,0 +1,49 @@
+"""What a timed run is told beside its tasks: the queue, patience, the power budget, the horizon, speeds of GPUs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf, isfinite
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wattpack.errors import UserError
+from wattpack.model.steps import Steps
+
+# Disciplines: what becomes of a task that cannot start now.
+DROP = "drop"  # it leaves, counted as failed
+FIFO = "fifo"  # it waits, and nobody overtakes it
+BACKFILL = "backfill"  # it waits, and later tasks may start before it
+DISCIPLINES = (DROP, FIFO, BACKFILL)
+
+
+@dataclass(frozen=True)
+class Speeds:
+    """How long batch tasks run: duration * reference / by_model[model of the node]."""
+
+    reference: float
+    by_model: NDArray[np.float64]  # by the datacenter's models
+
+
+@dataclass(frozen=True)
+class TimeOptions:
+    """Times are seconds from the first arrival."""
+
+    discipline: str = DROP
+    patience_s: float = inf  # a task that waits this long leaves
+    budget_w: Steps | None = None  # IT power that no start may exceed
+    horizon_s: float | None = None  # length of the run; None: until the last arrival
+    sample_s: float = 60.0  # between two samples of the series
+    more_marks_s: tuple[float, ...] = ()  # further times at which energy is read: time stamps of signals
+    speeds: Speeds | None = None
+
+    def __post_init__(self) -> None:
+        if self.discipline not in DISCIPLINES:
+            raise UserError(f"queue {self.discipline!r}, expected one of {', '.join(DISCIPLINES)}")
+        if not self.patience_s > 0:
+            raise UserError(f"patience of {self.patience_s:g} s, expected more than 0")
+        if not (isfinite(self.sample_s) and self.sample_s > 0):
+            raise UserError(f"a sample every {self.sample_s:g} s, expected more than 0")
+        if self.horizon_s is not None and not (isfinite(self.horizon_s) and self.horizon_s >= 0):
+            raise UserError(f"horizon of {self.horizon_s:g} s, expected 0 or more")
