@@ -7,6 +7,7 @@ from pathlib import Path
 from wattpack.cli.csv_output import write_csv
 from wattpack.cli.outputs import check_files, words_beside
 from wattpack.datasets import alibaba2023
+from wattpack.datasets.alibaba2023_times import timed_trace
 from wattpack.datasets.csv_files import TASK_COLUMNS, TASK_OPTIONAL
 from wattpack.datasets.derive import profile
 from wattpack.datasets.sources import load_trace
@@ -14,6 +15,7 @@ from wattpack.errors import UserError
 from wattpack.model.tasks import Workload
 
 HEADER = ("trace", "tasks", "classes", "GPUs", "sharing %", "1 GPU %", "2+ GPUs %", "constrained %")
+TIMES = ("GPU-hours", "median min", "service %")
 
 
 def traces_command(name: str | None = None, *, out: Path | None = None) -> None:
@@ -41,16 +43,30 @@ def traces_command(name: str | None = None, *, out: Path | None = None) -> None:
 
 
 def print_traces(traces: dict[str, Workload]) -> None:
-    """One row a trace; percentages of the GPU demand, and of the GPU tasks that name models."""
-    rows: list[tuple[str, ...]] = [HEADER]
+    """One row a trace; percentages of the GPU demand, and of the GPU tasks that name models.
+
+    For built-in ones also what runs in time draw: GPU-hours and median duration of a task, share of services.
+    """
+    rows: list[tuple[str, ...]] = [(*HEADER, *TIMES)]
     for name, trace in traces.items():
         found = profile(trace)
         demand = found["gpu_demand_share"]
         shares = (demand["(0,1)"], demand["1"], 1 - demand["0"] - demand["(0,1)"] - demand["1"])
         percents = (f"{100 * share + 0.0:.1f}" for share in (*shares, found["constrained_share"]))
         gpus = trace.gpu_request_milli().sum() / 1000
-        rows.append((Path(name).stem, f"{len(trace):,}", f"{len(trace.classes):,}", f"{gpus:,.1f}", *percents))
-    widths = [max(len(row[column]) for row in rows) for column in range(len(HEADER))]
+        cells = (Path(name).stem, f"{len(trace):,}", f"{len(trace.classes):,}", f"{gpus:,.1f}", *percents)
+        rows.append((*cells, *(times_of(name) if name in alibaba2023.TRACES else ("",) * len(TIMES))))
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     for first, *others in rows:
         cells = "  ".join(f"{cell:>{width}}" for cell, width in zip(others, widths[1:], strict=True))
         print(f"{first:<{widths[0]}}  {cells}")
+
+
+def times_of(name: str) -> tuple[str, ...]:
+    """Cells of the columns `TIMES`, of an arriving task."""
+    trace = timed_trace(name)
+    order = trace.duration_s.argsort()
+    below = trace.weight[order].cumsum() / trace.weight.sum()
+    median_s = trace.duration_s[order][below.searchsorted(0.5)]
+    service = trace.weight[~trace.batch].sum() / trace.weight.sum()
+    return f"{trace.mean_gpu_s() / 3600:.2f}", f"{median_s / 60:.1f}", f"{100 * service:.1f}"
