@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import ceil
 
 import numpy as np
@@ -36,6 +37,48 @@ MAX_MARKS = 5_000_000  # 80 bytes each
 MOMENTS_A_CALL = 20_000  # some 0.1 s: Ctrl-C is heard between two calls of the kernel
 
 
+@dataclass(frozen=True)
+class Simulation:
+    """A run in time: `to_end` lets it happen; then the engine and `run` are as they are at the end of the horizon."""
+
+    engine: Engine
+    tasks: TimedTasks
+    options: TimeOptions
+    joined_s: NDArray[np.float64]  # from the first arrival
+    run: MomentRun
+
+    def to_end(self) -> None:
+        engine = self.engine
+        while not run_moments(engine.state, engine.plan, engine.scores, self.run, MOMENTS_A_CALL):
+            pass
+        engine.stop_if_faulty(self.tasks.workload)
+        self.run.outcome[self.tasks.arrival_s - self.tasks.first_s > self.run.horizon_s] = NO_PART
+
+
+def new_simulation(
+    datacenter: Datacenter,
+    tasks: TimedTasks,
+    mix: Mix,
+    target: Target,
+    rng: np.random.Generator | None = None,
+    profile: PowerProfile = PAPER,
+    options: TimeOptions | None = None,
+    joined_s: NDArray[np.float64] | None = None,
+) -> Simulation:
+    """`joined_s`: when each task joins the queue, on the clock of `arrival_s`; default: when it arrives."""
+    options = options or TimeOptions()
+    arrival_s = tasks.arrival_s - tasks.first_s
+    joined_s = arrival_s if joined_s is None else joined_s - tasks.first_s
+    horizon_s = options.horizon_s
+    if horizon_s is None:
+        horizon_s = float(arrival_s.max()) if len(tasks) else 0.0
+    engine = Engine(datacenter, tasks.workload.classes, mix, target, profile)
+    luck = draw_luck(tasks.workload, rng)
+    coming_s = np.where(arrival_s <= horizon_s, joined_s, np.inf)
+    run = new_moment_run(engine.state, tasks, coming_s, luck, options, marks(options, horizon_s), horizon_s)
+    return Simulation(engine, tasks, options, joined_s, run)
+
+
 def simulate_time(
     datacenter: Datacenter,
     tasks: TimedTasks,
@@ -46,23 +89,10 @@ def simulate_time(
     options: TimeOptions | None = None,
     joined_s: NDArray[np.float64] | None = None,
 ) -> TimeRecord:
-    """Run `tasks` at their times. `joined_s`: when each joins the queue, on the clock of `arrival_s`; its arrival."""
-    options = options or TimeOptions()
-    arrival_s = tasks.arrival_s - tasks.first_s
-    joined_s = arrival_s if joined_s is None else joined_s - tasks.first_s
-    horizon_s = options.horizon_s
-    if horizon_s is None:
-        horizon_s = float(arrival_s.max()) if len(tasks) else 0.0
-    part = arrival_s <= horizon_s
-    engine = Engine(datacenter, tasks.workload.classes, mix, target, profile)
-    luck = draw_luck(tasks.workload, rng)
-    mark_s = marks(options, horizon_s)
-    run = new_moment_run(engine.state, tasks, np.where(part, joined_s, np.inf), luck, options, mark_s, horizon_s)
-    while not run_moments(engine.state, engine.plan, engine.scores, run, MOMENTS_A_CALL):
-        pass
-    engine.stop_if_faulty(tasks.workload)
-    run.outcome[~part] = NO_PART
-    return _record(run, joined_s, options)
+    """Run `tasks` at their times. The arguments are those of `new_simulation`."""
+    simulation = new_simulation(datacenter, tasks, mix, target, rng, profile, options, joined_s)
+    simulation.to_end()
+    return _record(simulation.run, simulation.joined_s, simulation.options)
 
 
 def marks(options: TimeOptions, horizon_s: float) -> NDArray[np.float64]:
