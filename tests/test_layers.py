@@ -27,7 +27,7 @@ MAY_IMPORT = {
     "datasets": {"errors", "model"},
     "optimise": GROUND | {"jit", "model", "policies", "engine", "datasets"},
     "choose": GROUND | {"jit", "model", "policies", "engine", "datasets"},
-    "energy": {"errors", "model", "engine"},
+    "energy": {"errors", "model", "engine", "datasets"},
     "experiments": GROUND | {"jit", "model", "policies", "engine", "datasets", "optimise", "choose", "energy"},
     "paper": GROUND | {"model", "policies", "datasets", "experiments"},
     "report": GROUND | {"experiments"},

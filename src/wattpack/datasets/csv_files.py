@@ -189,7 +189,11 @@ def read_rows(file: Path, required: tuple[str, ...], optional: tuple[str, ...]) 
 
     A file without any text has no lines; whether that is a fault is the caller's to say.
     """
-    data = read_bytes_up_to(file, MAX_BYTES, "a CSV file")
+    yield from rows_in(file, read_bytes_up_to(file, MAX_BYTES, "a CSV file"), required, optional)
+
+
+def rows_in(file: Path, data: bytes, required: tuple[str, ...], optional: tuple[str, ...]) -> Iterator[Row]:
+    """`read_rows` of a file that was read already."""
     try:
         text = io.TextIOWrapper(io.BytesIO(data), encoding="utf-8-sig").read()
     except UnicodeDecodeError as fault:
