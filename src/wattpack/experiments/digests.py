@@ -72,12 +72,13 @@ def timed_digest(tasks: TimedTrace | TimedTasks) -> str:
     """Of tasks with times, or of what they are drawn from."""
     if isinstance(tasks, TimedTrace):
         classes = Workload(tasks.classes, tasks.class_index, None, tasks.name)
-        times = (tasks.duration_s, tasks.slack_s, tasks.batch, tasks.weight)
+        times = (tasks.duration_s, tasks.slack_s, tasks.weight)
     else:
-        classes, times = tasks.workload, (tasks.arrival_s, tasks.duration_s, tasks.slack_s, tasks.batch)
+        classes, times = tasks.workload, (tasks.arrival_s, tasks.duration_s, tasks.slack_s)
     start = tasks.start.isoformat() if isinstance(tasks, TimedTasks) and tasks.start is not None else ""
     texts = "\n".join((trace_digest(classes), start, *tasks.service_class))
-    return digest(texts.encode() + b"".join(np.ascontiguousarray(one, dtype="<f8").tobytes() for one in times))
+    columns = b"".join(np.ascontiguousarray(one, dtype="<f8").tobytes() for one in times)
+    return digest(texts.encode() + columns + tasks.batch.tobytes())
 
 
 def signal_digest(signal: Signal) -> str:

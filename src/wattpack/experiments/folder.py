@@ -1,8 +1,8 @@
 """The results folder: one file for each finished run, `experiment.json`, `summary.csv`, `steady.csv`, `time.csv`.
 
-Fill-ups are `runs/ID.parquet`, steady states `steady/ID.parquet`, runs in time `time/ID.parquet`. A run whose file is there is not run again; a changed
-scenario has another id; two folders merge by copying these. DuckDB reads it directly (docs/guide/experiments.md has
-more):
+Fill-ups are `runs/ID.parquet`, steady states `steady/ID.parquet`, runs in time `time/ID.parquet`. A run whose file is
+there is not run again; a changed scenario has another id; two folders merge by copying these three. DuckDB reads them
+directly (docs/guide/experiments.md has more):
 
     SELECT trace, policy, load, avg(eopc_w) FROM 'out/runs/*.parquet' GROUP BY ALL ORDER BY ALL
 """

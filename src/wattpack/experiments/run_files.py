@@ -1,7 +1,7 @@
 """Run files: the result of one scenario as a Parquet file with a checksum, and how it is read again with DuckDB.
 
-A fill-up has a row for each of LOADS, a steady state one row, a run in time a row for each mark (`timed_run_files.py`). The
-scenario is in constant columns.
+A fill-up has a row for each of LOADS, a steady state one row, a run in time a row for each mark
+(`timed_run_files.py`). The scenario is in constant columns.
 """
 
 from __future__ import annotations

@@ -15,6 +15,7 @@ from wattpack.datasets.speed_files import SpeedTable
 from wattpack.datasets.timed_trace import TimedTrace
 from wattpack.energy.signal import Signal
 from wattpack.engine.windows.batch import Batch
+from wattpack.experiments import timed_options
 from wattpack.experiments.digests import (
     code_digest,
     datacenter_digest,
@@ -28,7 +29,6 @@ from wattpack.experiments.digests import (
     timed_digest,
     trace_digest,
 )
-from wattpack.experiments import timed_options
 from wattpack.experiments.options import Moving, Offered
 from wattpack.experiments.timed_options import Timed
 from wattpack.model.nodes import Datacenter
@@ -156,7 +156,9 @@ class Inputs:
             "timed": {name: timed_digest(tasks) for name, tasks in self.timed.items()},
             "speed": {name: speed_digest(table) for name, table in self.speeds.items()},
             **{
-                quantity: {name: signal_digest(signal) for (own, name), signal in self.signals.items() if own == quantity}
+                quantity: {
+                    name: signal_digest(signal) for (own, name), signal in self.signals.items() if own == quantity
+                }
                 for quantity in dict.fromkeys(quantity for quantity, _ in self.signals)
             },
         }

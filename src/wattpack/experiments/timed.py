@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 import numpy as np
-from numpy.typing import NDArray
 
 from wattpack.datasets.arrival_shapes import read_shape
 from wattpack.datasets.generators import generate
@@ -16,13 +15,13 @@ from wattpack.datasets.timed_trace import TimedTrace, timed_trace_of
 from wattpack.energy.account import Account, account
 from wattpack.energy.chosen import chosen_embodied
 from wattpack.energy.signal import BUDGET, CARBON, PRICE, Signal, signal_marks
-from wattpack.energy.slack import joined_s
+from wattpack.energy.slack import joined_s, slack_by_class, with_slack
 from wattpack.engine.moments.options import Speeds, TimeOptions
 from wattpack.engine.moments.record import TimeRecord
 from wattpack.engine.moments.simulate import simulate_time
 from wattpack.experiments.recent import Recent
 from wattpack.experiments.scenario import Inputs, Scenario
-from wattpack.experiments.timed_options import Timed, slack_by_class, start_of
+from wattpack.experiments.timed_options import Timed, start_of
 from wattpack.model.durations import DAY_S
 from wattpack.model.nodes import Datacenter
 from wattpack.model.policy import Mix
@@ -100,7 +99,7 @@ def run_timed(
 ) -> TimedOutcome:
     """Run tasks at their times and account for them. `signals`: carbon, price and budget by their quantity."""
     timed, signals = timed or Timed(), signals or {}
-    tasks = with_slack(tasks, timed)
+    tasks = as_told(tasks, timed)
     horizon_s = run_length_s(tasks, timed)
     steps = {name: on_clock(signal, tasks.start, horizon_s, timed) for name, signal in signals.items()}
     budget = steps.pop(BUDGET, None)
@@ -144,15 +143,11 @@ def on_clock(signal: Signal, start: datetime | None, horizon_s: float, timed: Ti
     return signal.on_run_clock(start, horizon_s, bool(timed.repeat), bool(timed.hold_gaps))
 
 
-def with_slack(tasks: TimedTasks, timed: Timed) -> TimedTasks:
-    """The tasks with the clock time and the slack of `timed`; a slack of their own comes first."""
+def as_told(tasks: TimedTasks, timed: Timed) -> TimedTasks:
+    """The tasks with the clock time and the slack of `timed`."""
     if timed.start and timed.load == 0:
         tasks = replace(tasks, start=start_of(timed.start))
-    by_class = slack_by_class(timed.slack)
-    if not by_class:
-        return tasks
-    given: NDArray[np.float64] = np.array([by_class.get(name, 0.0) for name in tasks.service_class])
-    return replace(tasks, slack_s=np.where(tasks.slack_s > 0, tasks.slack_s, given))
+    return with_slack(tasks, slack_by_class(timed.slack.split(","))) if timed.slack else tasks
 
 
 def start_clock_s(tasks: TimedTasks) -> float:

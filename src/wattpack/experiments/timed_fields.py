@@ -1,4 +1,4 @@
-"""The options of runs in time by the words of users: `[timed]` of an experiment file, options of `wattpack simulate`."""
+"""Options of runs in time by the words of users: `[timed]` of an experiment file, options of `wattpack simulate`."""
 
 from __future__ import annotations
 

@@ -11,16 +11,16 @@ from typing import NamedTuple
 
 from wattpack.datasets.arrival_shapes import read_shape
 from wattpack.datasets.generators import MAX_DAYS, MAX_LOAD
+from wattpack.energy.slack import FORECASTS, PERFECT, slack_by_class
 from wattpack.engine.moments.options import BACKFILL, DISCIPLINES, DROP
 from wattpack.errors import UserError
-from wattpack.model.durations import MAX_S, seconds_of
+from wattpack.model.durations import MAX_S
 
 QUEUE = BACKFILL  # what a cluster's scheduler does: a task that does not fit waits, others go on
 LOAD, DAYS, SHAPE = 0.7, 7.0, "rhythm"  # of tasks that are drawn, unless told otherwise
 SAMPLE_S = 60.0
 MAX_SPEED = 1000.0
 CARBON, PRICE = "carbon", "price"  # signals that a task with slack may wait for
-PERFECT, YESTERDAY = "perfect", "yesterday"  # forecasts
 
 
 class Timed(NamedTuple):
@@ -98,8 +98,8 @@ def checked(timed: Timed) -> Timed:
     wanted = timed.slack_by or (CARBON if timed.carbon else PRICE if timed.price else "")
     if slack and not (timed.carbon if wanted == CARBON else timed.price if wanted == PRICE else ""):
         raise UserError(f"slack {timed.slack!r} without {wanted or 'carbon or price'}, expected the signal to wait for")
-    if timed.forecast not in ("", PERFECT, YESTERDAY):
-        raise UserError(f"forecast {timed.forecast!r}, expected {PERFECT} or {YESTERDAY}")
+    if timed.forecast not in ("", *FORECASTS):
+        raise UserError(f"forecast {timed.forecast!r}, expected one of {', '.join(FORECASTS)}")
     return timed._replace(
         arrivals=shape_text(timed.arrivals) if timed.arrivals else "",
         slack=slack,
@@ -115,18 +115,9 @@ def shape_text(text: str) -> str:
 
 
 def slack_text(text: str) -> str:
-    """`BE=6h` as `BE=21600`, by class; each class once."""
-    found: dict[str, float] = {}
-    for part in text.split(","):
-        name, equals, amount = (word.strip() for word in part.partition("="))
-        if not equals or not name or name in found:
-            raise UserError(f"slack {part.strip()!r}, expected CLASS=TIME like BE=6h, each class once")
-        found[name] = seconds_of(amount, f"slack of {name}")
+    """`BE=6h` as `BE=21600`, classes in order."""
+    found = slack_by_class(part.strip() for part in text.split(","))
     return ",".join(f"{name}={seconds:g}" for name, seconds in sorted(found.items()))
-
-
-def slack_by_class(text: str) -> dict[str, float]:
-    return {name: float(seconds) for name, _, seconds in (part.partition("=") for part in text.split(",") if part)}
 
 
 def start_of(text: str) -> datetime:

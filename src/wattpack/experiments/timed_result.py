@@ -64,7 +64,7 @@ def numbers_of(account: Account, start_s: float = NAN) -> TimedNumbers:
     found: dict[str, float | int | str] = {}
     for name in TimedNumbers._fields:
         if name not in ("start_s", "currency"):
-            value = getattr(account.waits if hasattr(account.waits, name) else account, name)
+            value = getattr(account, name)
             found[name] = NAN if value is None else value
     return TimedNumbers(**found, start_s=start_s, currency=account.currency)  # type: ignore[arg-type]
 

@@ -49,7 +49,9 @@ def read_series(file: Path) -> Series:
         try:
             table = connection.execute(f"SELECT {', '.join(SERIES)} FROM read_parquet(?)", [str(file)]).fetchnumpy()
         except duckdb.Error as fault:
-            raise UserError(f"{file}: not a run file ({str(fault).splitlines()[0]}), expected to run it again") from None
+            raise UserError(
+                f"{file}: not a run file ({str(fault).splitlines()[0]}), expected to run it again"
+            ) from None
     return Series(**table)
 
 

@@ -44,14 +44,15 @@ def resolved_timed(timed: Timed, inputs: Inputs, datacenter: str, trace: str, fi
     """The options of a block for one datacenter and trace, defaults filled in, with digests."""
     source, nodes = inputs.timed[trace], inputs.datacenters[first]
     load = timed.load or (LOAD if isinstance(source, TimedTrace) else 0.0)
-    drawn = {
-        "load": load,
-        "days": timed.days or DAYS,
-        "arrivals": timed.arrivals or SHAPE,
-        "load_gpu_milli": timed.load_gpu_milli or nodes.gpu_milli,
-    }
-    as_it_is = {"load": 0.0, "days": 0.0, "arrivals": "", "load_gpu_milli": 0}
-    found = timed._replace(**(drawn if load > 0 else as_it_is))
+    if load > 0:
+        found = timed._replace(
+            load=load,
+            days=timed.days or DAYS,
+            arrivals=timed.arrivals or SHAPE,
+            load_gpu_milli=timed.load_gpu_milli or nodes.gpu_milli,
+        )
+    else:
+        found = timed._replace(load=0.0, days=0.0, arrivals="", load_gpu_milli=0)
     waits = bool(timed.slack) or bool((source.slack_s > 0).any())
     if not waits or not found.slack_by:
         found = found._replace(slack_by="", forecast="")
@@ -60,12 +61,18 @@ def resolved_timed(timed: Timed, inputs: Inputs, datacenter: str, trace: str, fi
         speeds_by_model(table, inputs.datacenters[datacenter].models, timed.speed)
         mean = timed.speed_reference or mean_speed(nodes, speeds_by_model(table, nodes.models, timed.speed))
         found = found._replace(speed_reference=mean)
-    digests = {f"{name}_digest": inputs.digests[name][own] for name in (CARBON, PRICE, BUDGET) if (own := getattr(timed, name))}
-    if timed.speed:
-        digests["speed_digest"] = inputs.digests["speed"][timed.speed]
-    if timed.target:
-        digests["target_digest"] = inputs.digests["trace"][timed.target]
-    return found._replace(**digests)
+    digests = inputs.digests
+
+    def digest(kind: str, name: str) -> str:
+        return digests[kind][name] if name else ""
+
+    return found._replace(
+        carbon_digest=digest(CARBON, timed.carbon),
+        price_digest=digest(PRICE, timed.price),
+        budget_digest=digest(BUDGET, timed.budget),
+        speed_digest=digest("speed", timed.speed),
+        target_digest=digest("trace", timed.target),
+    )
 
 
 def check_timed(scenarios: Iterable[Scenario], inputs: Inputs) -> None:
@@ -84,8 +91,8 @@ def check_timed(scenarios: Iterable[Scenario], inputs: Inputs) -> None:
             tasks = timed.load * timed.load_gpu_milli / 1000 * timed.days * DAY_S / trace.mean_gpu_s()
             if tasks > MAX_TASKS:
                 raise UserError(
-                    f"{scenario.trace}: load {timed.load:g} over {timed.days:g} days makes {tasks:,.0f} tasks, expected "
-                    f"at most {MAX_TASKS:,}"
+                    f"{scenario.trace}: load {timed.load:g} over {timed.days:g} days makes {tasks:,.0f} tasks, "
+                    f"expected at most {MAX_TASKS:,}"
                 )
         elif isinstance(source, TimedTasks) and not timed.horizon_s:
             horizon_s = float(source.arrival_s.max() - source.first_s)

@@ -14,8 +14,8 @@ from typing import Any
 
 from wattpack.engine.windows.batch import MAX_BATCH, MAX_MILP_SECONDS, MAX_SECONDS, Batch
 from wattpack.experiments.options import MAX_LOAD, MAX_MOVING, MAX_PAUSE_S, Moving, Offered
-from wattpack.experiments.timed_fields import FIELDS
 from wattpack.experiments.spec.numbers import REAL, UP_TO_KEY, Numbers
+from wattpack.experiments.timed_fields import FIELDS
 
 Combine = Callable[[Iterable[str]], Iterable[tuple[Any, ...]]]  # every combination of the values of these keys
 Keys = dict[str, tuple[Any, ...]]
