@@ -56,9 +56,25 @@ ODD_COUNT = st.one_of(
 EDITS: dict[str, Strategy[str] | None] = {
     "--add": number("2xT4-2", "1xH100-8:128c:1024g", "a10-1", "3xcpu:8c:16g"),
     "--remove": number("T4", "1xT4", "A10-1", "cpu"),
+    "--replace": number("T4=A10", "1xT4=L4", "A10-1=H100"),
 }
 ODD_EDITS = st.one_of(
-    st.sampled_from(("0xT4-1", "9999999xT4-1", "T4-99", "T4-0", "x", "-", "2xT4-1 3", "9" * 5000 + "xT4-1", "cpu:1c")),
+    st.sampled_from(
+        (
+            "0xT4-1",
+            "9999999xT4-1",
+            "T4-99",
+            "T4-0",
+            "x",
+            "-",
+            "2xT4-1 3",
+            "9" * 5000 + "xT4-1",
+            "cpu:1c",
+            "T4=",
+            "=T4",
+            "T4=x",
+        )
+    ),
     odd_text(),
 )
 WINDOWS: dict[str, Strategy[str] | None] = {

@@ -23,6 +23,10 @@ ROOM = "wattpack.cli.commands"
 # name -> (function, one line of help)
 COMMANDS = {
     "compare": (f"{ROOM}.compare:compare_command", "Compare policies: savings and GRAR over load."),
+    "simulate": (
+        f"{ROOM}.simulate:simulate_command",
+        "Tasks in time: what a week costs in kWh, money, carbon and waiting.",
+    ),
     "run": (f"{ROOM}.run:run_command", "Run an experiment file: every list in it is an axis."),
     "paper": (f"{ROOM}.paper:paper_command", "The paper again: every figure, table and statement."),
     "bound": (

@@ -47,6 +47,7 @@ def explain_command(
     seed: int = 0,
     add: list[str] | None = None,
     remove: list[str] | None = None,
+    replace: list[str] | None = None,
     plugin: list[Path] | None = None,
     no_check: bool = False,
     at: str | None = None,
@@ -87,6 +88,8 @@ def explain_command(
         again.
     remove
         Nodes to leave out, first: a model like T4, or 10xT4-2; may be given again.
+    replace
+        Nodes that get other GPUs, as T4=L4 or 10xT4-2=L4, all else the same; may be given again.
     plugin
         Python file that registers policies of your own; may be given again.
     no_check
@@ -114,7 +117,7 @@ def explain_command(
         raise UserError(f"--top {top}, expected 0 (all) or more")
     check_seed(seed)
     watts = profile_option(profile, power)
-    datacenter = load_datacenter(str(nodes), power=watts, add=add or (), remove=remove or ())
+    datacenter = load_datacenter(str(nodes), power=watts, add=add or (), remove=remove or (), replace=replace or ())
     workload = read_workload(tasks)
     trace = workload if target is None else load_trace(target)
     index = task_index(workload, task, tasks)
