@@ -27,6 +27,7 @@ COMMANDS = {
         f"{ROOM}.simulate:simulate_command",
         "Tasks in time: what a week costs in kWh, money, carbon and waiting.",
     ),
+    "plan": (f"{ROOM}.plan:plan_command", "The least number of nodes of a type that keeps the wait."),
     "run": (f"{ROOM}.run:run_command", "Run an experiment file: every list in it is an axis."),
     "paper": (f"{ROOM}.paper:paper_command", "The paper again: every figure, table and statement."),
     "bound": (

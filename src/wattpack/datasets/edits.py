@@ -98,6 +98,16 @@ def edited(
     return replace(datacenter, name=name)
 
 
+def nodes_like(datacenter: Datacenter, text: str, profile: PowerProfile = PAPER) -> tuple[str, int]:
+    """`H100-8` as the catalog names it, and how many nodes of this model and number of GPUs the datacenter has."""
+    found = ADD.fullmatch(text)
+    if found is None or found[1] is not None or found[2] is None:
+        raise UserError(f"nodes {text!r}, expected MODEL-GPUS like H100-8, or H100-8:128c:1024g")
+    asked = _node_type(datacenter, text, profile)
+    same = np.array([model == asked.model for model in datacenter.models])[datacenter.model]
+    return f"{asked.model}-{asked.gpus}", int((same & (datacenter.gpus == asked.gpus)).sum())
+
+
 def _without(datacenter: Datacenter, text: str) -> Datacenter:
     which = _nodes_meant(datacenter, text, f"--remove {text!r}", REMOVE_FORM)
     if len(which) == len(datacenter):
