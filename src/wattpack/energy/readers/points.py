@@ -95,7 +95,7 @@ class Points:
         time_s, number = np.array(self.time_s)[kept], np.array(self.number, dtype=np.int64)[kept]
         self._check_order(time_s, number)
         kind, currency, source = (self._one(part, kept) for part in (1, 2, 3))
-        notes = list(self.notes)
+        notes = [f"read as {self.shape}", *self.notes]
         if self.without_zone:
             notes.append(f"{self.without_zone:,} time stamps without a time zone taken as UTC")
         if self.quantity == CARBON and kind == NOT_SAID:
@@ -109,7 +109,7 @@ class Points:
             currency,
             source or self.source or self.file.name,
             self.shape,
-            tuple(f"{self.file}: {note}" for note in notes),
+            tuple(notes),
             self.from_start,
             number,
             self.counted,
