@@ -152,12 +152,15 @@ def _one_zone(file: Path, zones: list[str], zone: str) -> str:
     if zone == "":
         if len(zones) == 1:
             return zones[0]
-        shown = ", ".join(sorted(zones)[:SHOWN_ZONES]) + (", ..." if len(zones) > SHOWN_ZONES else "")
-        raise UserError(f"{file}: {len(zones)} zones ({shown}), expected the choice of one: FILE:ZONE")
+        raise UserError(f"{file}: {len(zones)} zones ({_shown(zones)}), expected the choice of one: FILE:ZONE")
     found = [name for name in zones if name.lower() == zone.lower()]
     if not found and zones == [""]:
         return ""  # the file does not name its only zone
     if not found:
-        shown = ", ".join(sorted(zones)[:SHOWN_ZONES]) + (", ..." if len(zones) > SHOWN_ZONES else "")
-        raise UserError(f"{file}: no zone {zone!r}, expected one of {shown}")
+        raise UserError(f"{file}: no zone {zone!r}, expected one of {_shown(zones)}")
     return found[0]
+
+
+def _shown(zones: list[str]) -> str:
+    names = [zone[:30] or "without a name" for zone in sorted(zones)[:SHOWN_ZONES]]
+    return ", ".join(names) + (", ..." if len(zones) > SHOWN_ZONES else "")
