@@ -54,8 +54,8 @@ def print_traces(traces: dict[str, Workload]) -> None:
         shares = (demand["(0,1)"], demand["1"], 1 - demand["0"] - demand["(0,1)"] - demand["1"])
         percents = (f"{100 * share + 0.0:.1f}" for share in (*shares, found["constrained_share"]))
         gpus = trace.gpu_request_milli().sum() / 1000
-        cells = (Path(name).stem, f"{len(trace):,}", f"{len(trace.classes):,}", f"{gpus:,.1f}", *percents)
-        rows.append((*cells, *(times_of(name) if name in alibaba2023.TRACES else ("",) * len(TIMES))))
+        row = (Path(name).stem, f"{len(trace):,}", f"{len(trace.classes):,}", f"{gpus:,.1f}", *percents)
+        rows.append((*row, *(times_of(name) if name in alibaba2023.TRACES else ("",) * len(TIMES))))
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     for first, *others in rows:
         cells = "  ".join(f"{cell:>{width}}" for cell, width in zip(others, widths[1:], strict=True))
