@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 import shlex
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
-from datasets.trace_files import FILES, HELIOS
+from datasets.trace_files import FILES, HELIOS, pod
 from wattpack.cli import main
 from wattpack.cli.commands.import_trace import FORMATS, import_trace_command
 from wattpack.datasets.timed_files import has_times, read_timed_tasks
@@ -47,6 +49,23 @@ def test_pods_become_tasks_with_the_times_they_ran(tmp_path: Path, capsys: Captu
     shown = capsys.readouterr().out
     assert "no tasks  1 items: pods that have not started" in shown
     assert "no tasks  1 items: pods of DaemonSets and static pods" in shown
+
+
+def test_pods_that_cannot_be_read_are_refused_by_their_number(tmp_path: Path, capsys: Captured) -> None:
+    bad = [
+        pod("no-end", "Failed", startTime="2026-03-01T10:00:00Z"),
+        pod("odd", "Running", startTime="2026-03-01T10:00:00Z") | {"spec": {"containers": [{"resources": 3}]}},
+        pod("halves", "Running", startTime="2026-03-01T10:00:00Z")
+        | {"spec": {"containers": [{"resources": {"limits": {"nvidia.com/gpu": "0.5"}}}]}},
+    ]
+    good = pod("good", "Running", startTime="2026-03-01T10:00:00Z")
+    (tmp_path / "pods.json").write_text(json.dumps({"kind": "PodList", "items": [*bad, good]}))
+    main(["import-trace", "kubernetes", str(tmp_path / "pods.json")])
+    shown = capsys.readouterr().out
+    assert shown.startswith("read      1 tasks of 1 jobs")
+    assert "refused   3 items\n          item 1: a finished pod without finishedAt" in shown
+    assert "          item 2: " in shown
+    assert "          item 3: pod team/halves: " in shown
 
 
 def test_refused_lines_are_counted_and_the_first_ones_named(tmp_path: Path, capsys: Captured) -> None:
@@ -92,6 +111,14 @@ def test_bad_words_are_one_line(
     assert said.count("\n") == 1
 
 
+def test_where_the_clock_is_known_it_is_in_the_file(tmp_path: Path) -> None:
+    out = tmp_path / "tasks.csv"
+    main(["import-trace", "helios", str(write(tmp_path, "helios")), "--out", str(out)])
+    assert read_timed_tasks(out).start == datetime(2020, 5, 31, 23, 30, tzinfo=UTC)
+    main(["import-trace", "philly", str(write(tmp_path, "philly")), "--out", str(out)])
+    assert read_timed_tasks(out).start is None
+
+
 def test_tasks_on_standard_output_have_the_words_on_stderr(
     tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:
@@ -129,6 +156,9 @@ def test_the_guides_commands_run_in_the_order_of_the_page(
     assert len(lines) >= 6
     for line in lines:
         words = shlex.split(line, comments=True)[1:]
+        capsys.readouterr()
         main(words)
+        if "drawn.csv" in words:
+            assert f"```text\n{capsys.readouterr().out}```" in text
         if "--out" in words:
             assert (tmp_path / words[words.index("--out") + 1]).is_file()

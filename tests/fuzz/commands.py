@@ -441,7 +441,15 @@ def traces(building: Building) -> list[str]:
     words = ["traces", draw(TARGETS)] if draw(st.integers(0, 3)) else ["traces"]
     if "tasks.csv" in words:
         building.add("tasks.csv", csv_file(task_rows(), faults))
-    return [*words, "--out", building.output()] if draw(st.booleans()) else words
+    if draw(st.booleans()):
+        words += ["--out", building.output()]
+    options: dict[str, Strategy[str] | None] = {
+        "--load": number("0.5", "0.9"),
+        "--days": number("0.1", "1"),
+        "--arrivals": st.sampled_from(("poisson", "rhythm,daily=0.1", "bursts,burst=3", "rhythm,weekend=2")),
+        "--seed": number("0", "7"),
+    }
+    return words + draw(given_options(options, faults))
 
 
 def policies(building: Building) -> list[str]:
