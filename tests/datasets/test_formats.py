@@ -240,7 +240,7 @@ def test_every_format_says_what_it_assumes(name: str) -> None:
 
 
 @pytest.mark.skipif(not PUBLISHED_2025.is_file(), reason="the published file is not in ../shared/traces")
-def test_the_month_of_2025_has_23871_instances_and_3100_to_3300_gpus_in_use() -> None:
+def test_the_month_of_2025_has_23871_instances_and_3075_to_3415_gpus_in_use_every_day() -> None:
     tasks = import_trace(FORMATS["alibaba2025"], PUBLISHED_2025, strict=True).tasks
     assert len(tasks) == 23_871
     assert int((tasks.arrival_s == 0).sum()) == 7280
