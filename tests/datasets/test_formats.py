@@ -76,6 +76,15 @@ def test_helios_a_job_on_two_nodes_is_two_tasks_and_times_are_those_of_china(tmp
     assert imported.tasks.start == datetime(2020, 5, 31, 23, 30, tzinfo=UTC)
 
 
+def test_helios_a_job_of_unknown_nodes_has_as_many_as_its_gpus_need(tmp_path: Path) -> None:
+    stamps = "2020-06-01 08:00:00,2020-06-01 08:00:00,2020-06-01 08:00:10"
+    text = f"{HELIOS.splitlines()[0]}\n1,u,v,9,18,,C,{stamps},10,0\n"
+    assert [(task.num_gpu, task.cpu_milli) for *_, task in rows(read(tmp_path, "helios", text))] == [
+        (5, 9000),
+        (4, 9000),
+    ]
+
+
 def test_acme_durations_are_from_start_to_end_and_zones_are_read(tmp_path: Path) -> None:
     imported = read(tmp_path, "acme")
     half = TaskClass(128_000, 976_562, 8, 1000)  # 1024 GB of 10^9 bytes
@@ -231,7 +240,7 @@ def test_every_format_says_what_it_assumes(name: str) -> None:
 
 
 @pytest.mark.skipif(not PUBLISHED_2025.is_file(), reason="the published file is not in ../shared/traces")
-def test_the_month_of_2025_has_23871_instances_and_3100_to_3300_gpus_in_use() -> None:
+def test_the_month_of_2025_has_23871_instances_and_3075_to_3415_gpus_in_use_every_day() -> None:
     tasks = import_trace(FORMATS["alibaba2025"], PUBLISHED_2025, strict=True).tasks
     assert len(tasks) == 23_871
     assert int((tasks.arrival_s == 0).sum()) == 7280

@@ -18,7 +18,7 @@ from wattpack.model.steps import Steps
 from wattpack.model.timed_tasks import TimedTasks
 
 PERFECT = "perfect"  # the signal itself
-YESTERDAY = "yesterday"  # the value 24 h before; on the first day the signal's value on arrival
+YESTERDAY = "yesterday"  # the value 24 h before; on the first day of the signal its value on arrival
 FORECASTS = (PERFECT, YESTERDAY)
 ALL_TASKS = "*"
 
@@ -111,12 +111,12 @@ def _mean(integral: Integral, start_s: Floats, duration_s: Floats, place: Places
 
 
 def _mean_of_yesterday(integral: Integral, start_s: Floats, duration_s: Floats, on_arrival: Floats) -> Floats:
-    """The mean over [t, t + d] of the value on arrival before `DAY_S`, and of the value 24 h before from then on."""
-    end_s = start_s + duration_s
-    first_day_s = np.maximum(np.minimum(end_s, DAY_S) - start_s, 0.0)
-    later = integral.between(np.maximum(start_s - DAY_S, 0.0), np.maximum(end_s - DAY_S, 0.0))
+    """The mean over [t, t + d] of the value 24 h before; of the value on arrival where the signal has none."""
+    end_s, begin_s = start_s + duration_s, float(integral.time_s[0])
+    first_day_s = np.maximum(np.minimum(end_s, begin_s + DAY_S) - start_s, 0.0)
+    later = integral.between(np.maximum(start_s - DAY_S, begin_s), np.maximum(end_s - DAY_S, begin_s))
     means = (on_arrival * first_day_s + later) / np.where(duration_s > 0, duration_s, 1.0)
-    at_start = np.where(start_s < DAY_S, on_arrival, integral.at(start_s - DAY_S))
+    at_start = np.where(start_s < begin_s + DAY_S, on_arrival, integral.at(start_s - DAY_S))
     return np.where(duration_s > 0, means, at_start)
 
 

@@ -74,6 +74,7 @@ def gpu_amounts(gpus: object, what: str) -> tuple[int, int]:
     return 1, min(max(round(found * GPU_MILLI), 1), GPU_MILLI)
 
 
+@lru_cache(maxsize=10_000)  # jobs are many, what they ask for is little: half the time and memory of a large table
 def workers_of(
     gpus: int, nodes: int, cpu_milli: int | None, memory_mib: int | None, assumed: Assumed
 ) -> tuple[tuple[TaskClass, int], ...]:

@@ -34,7 +34,8 @@ def job(cells: Cells, assumed: Assumed) -> Job:
         raise NotATask("never started")
     start_s, end_s = (stamp_s(cells[column], column, zone) for column in ("start_time", "end_time"))
     gpus = whole(cells["gpu_num"], "gpu_num")
-    nodes = max(whole(cells["node_num"], "node_num"), 1)
+    nodes = 0 if is_missing(cells["node_num"]) else whole(cells["node_num"], "node_num")
+    nodes = nodes or max(-(-gpus // assumed.gpus_per_node), 1)
     cpu_milli = None
     if not is_missing(cells["cpu_num"]):
         cpu_milli = round(number(cells["cpu_num"], "cpu_num", 0, 1e6) * 1000)

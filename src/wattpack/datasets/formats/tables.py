@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,9 +18,9 @@ Cells = dict[str, str]
 def text_lines(path: Path, expected: str) -> Iterator[tuple[int, str]]:
     """Lines with their numbers, blank ones passed over. Bytes that are no UTF-8 are replaced: names may have any."""
     data = read_bytes_up_to(path, MAX_BYTES, expected)
-    for line, text in enumerate(data.removeprefix(b"\xef\xbb\xbf").splitlines(), 1):
+    for line, text in enumerate(io.BytesIO(data.removeprefix(b"\xef\xbb\xbf")), 1):
         if text.strip():
-            yield line, text.decode("utf-8", errors="replace")
+            yield line, text.rstrip(b"\r\n").decode("utf-8", errors="replace")
 
 
 def table_records(path: Path, required: tuple[str, ...], delimiter: str = ",") -> Iterator[tuple[int, Cells | BadLine]]:
