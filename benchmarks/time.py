@@ -37,15 +37,11 @@ OVERLOAD = 1.2
 
 
 def drawn(datacenter: Datacenter, count: int, load: float) -> TimedTasks:
-    """About `count` tasks over DAYS at `load`, never more."""
-    trace, seeds = timed_trace("default"), seeded(1)
-    seconds_a_task = load * datacenter.gpu_milli / 1000 * DAYS * 86400 / count
+    """About `count` tasks over DAYS at `load`: those that arrive, and half a percent that is there at the start."""
+    trace = timed_trace("default")
+    seconds_a_task = load * datacenter.gpu_milli / 1000 * DAYS * 86400 / (0.994 * count)
     scaled = replace(trace, duration_s=trace.duration_s * (seconds_a_task / trace.mean_gpu_s()))
-    tasks = generate(scaled, datacenter.gpu_milli, load, DAYS, seeds.workload)
-    if len(tasks) <= count:
-        return tasks
-    kept = np.sort(seeds.policy.permutation(len(tasks))[:count])
-    return part_of(tasks, kept)
+    return generate(scaled, datacenter.gpu_milli, load, DAYS, seeded(1).workload)
 
 
 def part_of(tasks: TimedTasks, kept: Any) -> TimedTasks:
