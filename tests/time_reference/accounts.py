@@ -56,13 +56,13 @@ def peak_w(run: Run) -> Fraction:
     return max(Fraction(sum(parts), 1000) for from_s, to_s, parts in held(run, run.horizon_s) if to_s > from_s)
 
 
-def percentile_w(run: Run, percent: int) -> Fraction:
+def percentile_w(run: Run, percent: float) -> Fraction:
     """The IT power that is not exceeded for so much of the time."""
     passed = Fraction(0)
     rows = sorted((sum(parts), from_s, to_s) for from_s, to_s, parts in held(run, run.horizon_s))
     for milliwatts, from_s, to_s in rows:
         passed += Fraction(to_s) - Fraction(from_s)
-        if passed >= Fraction(percent, 100) * Fraction(run.horizon_s):
+        if passed >= Fraction(percent) / 100 * Fraction(run.horizon_s):
             return Fraction(milliwatts, 1000)
     raise AssertionError("the parts of the run are as long as the run")
 
