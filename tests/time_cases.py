@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import reference
 from reference import PICKER_ORDER, Node, Task
-from time_reference.inputs import DISCIPLINES, LINEAR, STEP, Options, Sleep, Steps, TimedTask
+from time_reference.inputs import BACKFILL, DISCIPLINES, LINEAR, STEP, Options, Sleep, Steps, TimedTask
 from time_reference.moments import Run
 from time_reference.slack import DAY_S, PERFECT, YESTERDAY, joins_s
 from time_reference.watts import Watts
@@ -103,7 +103,9 @@ def tasks_of(r: Random, nodes: list[Node], most: int) -> list[TimedTask]:
         duration_s = r.choice(durations) if whole or r.random() < 0.3 else r.expovariate(0.2)
         duration_s = inf if r.random() < 0.03 else duration_s
         slack_s = r.choice([0.0, 1.0, 3.0, 10.0]) if slack else 0.0
-        tasks.append(TimedTask(replace(r.choice(shapes), name=f"t{i}"), arrival_s, duration_s, slack_s, r.random() < 0.7))
+        tasks.append(
+            TimedTask(replace(r.choice(shapes), name=f"t{i}"), arrival_s, duration_s, slack_s, r.random() < 0.7)
+        )
     if r.random() < 0.5:
         tasks.sort(key=lambda timed: timed.arrival_s)
     return tasks
@@ -133,10 +135,14 @@ def signal_of(r: Random) -> Steps:
 def sleep_of(r: Random) -> Sleep:
     short = [0.0, 0.0, 1.0, 2.0, 3.0]
     idle_s = r.choice([0.0, 1.0, 2.0, 5.0, None])
-    return Sleep(idle_s, r.choice(short), r.choice(short), r.choice([0.0, 10.0, 10.0, 500.0]), r.choice([0, 0, 1, 4, None]))
+    return Sleep(
+        idle_s, r.choice(short), r.choice(short), r.choice([0.0, 10.0, 10.0, 500.0]), r.choice([0, 0, 1, 4, None])
+    )
 
 
-def timed_case(seed: int, sleep: bool = False, caps: bool = False, most_nodes: int = 12, most_tasks: int = 40) -> TimedCase:
+def timed_case(
+    seed: int, sleep: bool = False, caps: bool = False, most_nodes: int = 12, most_tasks: int = 40
+) -> TimedCase:
     """A run. With `sleep` nodes may sleep; with `caps` GPU models may be capped."""
     r = Random(seed)
     nodes = nodes_of(r, most_nodes)
@@ -156,6 +162,38 @@ def timed_case(seed: int, sleep: bool = False, caps: bool = False, most_nodes: i
     plain = [timed.task for timed in tasks]
     trace = plain if r.random() < 0.5 else [task_of(r, nodes) for _ in range(20)]
     return TimedCase(nodes, tasks, policy_of(r), trace, options, signal_of(r), r.choice([PERFECT, YESTERDAY]))
+
+
+def tight_case(seed: int, sleep: bool = False) -> TimedCase:
+    """Two or more nodes unlike, small tasks, little power: in one pass a task fails to start and another changes that.
+
+    The first finds its node too expensive, the second starts on a cheaper one, and then the first would go there too.
+    So it matters which instants are moments and how often a class is tried.
+    """
+    r = Random(seed)
+    models = r.sample(MODELS, 3)
+    nodes = [
+        Node(f"n{i}", r.choice([16000, 64000]), 262144, r.choice([1, 2, 4]), r.choice(models))
+        for i in range(r.randint(2, 6))
+    ]
+    gpus = [(1, 100), (1, 300), (1, 500), (1, 1000), (0, 0)]
+    shapes = [Task("", r.choice([0, 1000, 4000, 12000]), 1024, *r.choice(gpus)) for _ in range(r.randint(2, 6))]
+    tasks = []
+    for i in range(r.randint(4, 30)):
+        slack_s = r.choice([0.0, 0.0, 2.0])
+        duration_s = r.choice([0.0, 1.0, 2.0, 3.0, 5.0, 9.0])
+        tasks.append(TimedTask(replace(r.choice(shapes), name=f"t{i}"), float(r.randint(0, 12)), duration_s, slack_s))
+    if r.random() < 0.3:  # refused: its arrival is a moment all the same
+        tasks.append(TimedTask(Task("big", 0, 0, 8, 1000), float(r.randint(0, 12)), 1.0, 3.0))
+    names = r.sample([name for name in PICKER_ORDER if name != "pwr"], r.choice([1, 1, 2]))
+    options = Options(BACKFILL, r.choice([inf, 1.5, 4.0]), horizon_s=40.0, sleep=sleep_of(r) if sleep else None)
+    watts = Watts(options)
+    idle_w, most_w = (sum(map(draw, nodes)) / 1000 for draw in (watts.idle_mw, watts.most_mw))
+    stamps = sorted({0, *r.sample(range(1, 30), r.randint(0, 3))})
+    budget = [(float(t), float(round(idle_w + r.uniform(0.02, 0.4) * (most_w - idle_w)))) for t in stamps]
+    trace = [timed.task for timed in tasks]
+    policy = [(name, 500) for name in names]
+    return TimedCase(nodes, tasks, policy, trace, replace(options, budget_w=budget), signal_of(r), PERFECT)
 
 
 def smaller(case: TimedCase, fails: Callable[[TimedCase], bool]) -> TimedCase:

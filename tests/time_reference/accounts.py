@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from fractions import Fraction
 from math import ceil
@@ -10,21 +11,23 @@ from time_reference.inputs import Steps, sigma_of, value_at
 from time_reference.moments import FAILED, GAVE_UP, REFUSED, Run
 
 
-def held(run: Run, until_s: float) -> Iterator[tuple[float, float, tuple[int, ...]]]:
-    """(from, to, milliwatts by part) between moments, up to `until_s`."""
-    times = [time_s for time_s, _ in run.moments][1:] + [run.horizon_s]
+def held(run: Run, until_s: float, since_s: float = 0.0) -> Iterator[tuple[float, float, tuple[int, ...]]]:
+    """(from, to, milliwatts by part) between moments, from `since_s` up to `until_s`."""
+    times = [*[time_s for time_s, _ in run.moments][1:], run.horizon_s]
     for (from_s, parts), to_s in zip(run.moments, times, strict=True):
-        if from_s < until_s:
-            yield from_s, min(to_s, until_s), parts
+        if from_s < until_s and to_s > since_s:
+            yield max(from_s, since_s), min(to_s, until_s), parts
 
 
-def energy_j(run: Run, until_s: float) -> list[Fraction]:
-    """By part, from the start."""
-    joules = [Fraction(0)] * 5
-    for from_s, to_s, parts in held(run, until_s):
+def energy_j(run: Run, until_s: float, since_s: float = 0.0) -> list[Fraction]:
+    """By part."""
+    millijoules = [Fraction(0)] * 5
+    for from_s, to_s, parts in held(run, until_s, since_s):
         passed = Fraction(to_s) - Fraction(from_s)
-        joules = [sum_ + passed * part / 1000 for sum_, part in zip(joules, parts, strict=True)]
-    return joules
+        for part, milliwatts in enumerate(parts):
+            if milliwatts > 0:
+                millijoules[part] += passed * milliwatts
+    return [total / 1000 for total in millijoules]
 
 
 def it_kwh(run: Run) -> Fraction:
@@ -36,7 +39,7 @@ def facility_times(run: Run, pue: float, signal: Steps) -> Fraction:
     total = Fraction(0)
     for from_s, to_s, parts in held(run, run.horizon_s):
         edges = [from_s, *(stamp_s for stamp_s, _ in signal if from_s < stamp_s < to_s), to_s]
-        for a, b in zip(edges, edges[1:], strict=False):
+        for a, b in itertools.pairwise(edges):
             total += sum(parts) * (Fraction(b) - Fraction(a)) * Fraction(value_at(signal, a))
     return total / 1000 / 3_600_000 * Fraction(pue)
 
@@ -82,7 +85,8 @@ def gpus_asked(run: Run, i: int) -> Fraction:
 
 def gpu_s(run: Run, until_s: float) -> Fraction:
     """GPU-seconds delivered."""
-    return sum((gpus_asked(run, i) * inside_s(run, i, until_s) for i in range(len(run.tasks))), Fraction(0))
+    started = [i for i, start_s in enumerate(run.start_s) if start_s is not None and start_s < until_s]
+    return sum((gpus_asked(run, i) * inside_s(run, i, until_s) for i in started), Fraction(0))
 
 
 def work_s(run: Run, until_s: float) -> Fraction:

@@ -30,7 +30,8 @@ def check_nodes(run: Run) -> None:
     """Nothing is over capacity; only the tasks of awake nodes run; draw lies between sleep_w and all maxima."""
     for n, machine in enumerate(run.machines):
         node = machine.node
-        assert node.cpu_left >= 0 and node.memory_left >= 0
+        assert node.cpu_left >= 0
+        assert node.memory_left >= 0
         assert all(0 <= left <= 1000 for left in node.gpu_left)
         running = sum(run.node[i] == n for i in run.running)
         assert len(node.tasks) == running + len(machine.to_start)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -78,7 +79,7 @@ def integral(steps: Steps, from_s: float, until_s: float) -> Fraction:
     """The exact integral of the steps."""
     inside = [stamp_s for stamp_s, _ in steps if from_s < stamp_s < until_s]
     edges = [from_s, *inside, until_s]
-    pairs = zip(edges, edges[1:], strict=False)
+    pairs = itertools.pairwise(edges)
     return sum((Fraction(value_at(steps, a)) * (Fraction(b) - Fraction(a)) for a, b in pairs), Fraction(0))
 
 
@@ -91,7 +92,7 @@ def sigma_of(options: Options, model: str) -> float:
     rows = sorted(options.sigma)
     if cap <= rows[0][0]:
         return rows[0][1]
-    for (low, at_low), (high, at_high) in zip(rows, rows[1:], strict=False):
+    for (low, at_low), (high, at_high) in itertools.pairwise(rows):
         if cap == high:
             return at_high
         if cap < high:

@@ -54,6 +54,7 @@ class Run:
         count = len(tasks)
         self.node: list[int | None] = [None] * count
         self.gpus: list[Gpus] = [()] * count
+        self.placed_s: list[float | None] = [None] * count  # before the start where the node must wake
         self.start_s: list[float | None] = [None] * count
         self.end_s: list[float | None] = [None] * count
         self.outcome: list[str | None] = [None] * count  # None: arrives after the horizon, no part of the run
@@ -203,7 +204,7 @@ class Run:
             if machine.state != AWAKE:
                 machine.to_start.remove(i)
             return False
-        self.node[i], self.gpus[i] = chosen, gpus
+        self.node[i], self.gpus[i], self.placed_s[i] = chosen, gpus, self.now_s
         if machine.state == AWAKE:
             self.start(i)
             check_start(self, drawn_before)
