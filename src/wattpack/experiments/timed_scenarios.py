@@ -16,6 +16,7 @@ from wattpack.datasets.timed_trace import TimedTrace, timed_trace_of
 from wattpack.energy.signal import BUDGET as BUDGET  # quantities, also for reports
 from wattpack.energy.signal import CARBON as CARBON
 from wattpack.energy.signal import PRICE as PRICE
+from wattpack.energy.slack import ALL_TASKS, slack_by_class
 from wattpack.engine.moments.options import TimeOptions
 from wattpack.engine.moments.simulate import marks
 from wattpack.errors import UserError
@@ -102,6 +103,13 @@ def check_timed(scenarios: Iterable[Scenario], inputs: Inputs) -> None:
         marks(TimeOptions(sample_s=timed.sample_s), horizon_s)
         for quantity in (CARBON, PRICE, BUDGET):
             signal_over_run(quantity, timed, source, inputs, horizon_s)
+        known = sorted(set(source.service_class) - {""})
+        for name in slack_by_class(timed.slack.split(",")) if timed.slack else ():
+            if name not in (ALL_TASKS, *known):
+                raise UserError(
+                    f"slack {name}: no task of that class of service in {scenario.trace}, expected one of "
+                    f"{', '.join(known) or 'none: its tasks have no class'}"
+                )
 
 
 def signal_over_run(
