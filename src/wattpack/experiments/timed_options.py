@@ -61,7 +61,7 @@ class Timed(NamedTuple):
         if self.patience_s < inf:
             parts.append(f"patience {shown_time(self.patience_s)}")
         if self.load > 0:
-            parts.append(f"load {self.load:g}, {self.days:g} days")
+            parts.append(f"load {self.load:g}, {self.days:g} day{'' if self.days == 1 else 's'}")
             parts += [self.arrivals] if self.arrivals != SHAPE else []
         if self.slack:
             by_class = slack_by_class(self.slack.split(","))
