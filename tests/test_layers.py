@@ -10,7 +10,7 @@ import pytest
 
 import wattpack
 from wattpack.cli import COMMANDS
-from wattpack.jit.cache import KERNEL_SOURCES
+from wattpack.jit.sources import KERNEL_SOURCES
 
 SOURCE = Path(wattpack.__file__).parent
 GROUND = {"errors", "files"}  # what most rooms stand on

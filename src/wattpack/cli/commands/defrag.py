@@ -113,7 +113,7 @@ def defrag_command(
     workload = keep_speed(workload, placed, datacenter, allow_slower, same_model)
     check_files({"--out": out, "--placements-out": placements_out}, (nodes, tasks, placements, target, power))
     note_power(profile, power)
-    say_if_compiling()
+    say_if_compiling("wattpack.optimise.defrag.steps")
     engine = engine_with(placed, datacenter, workload, aim, watts)
     before = totals(engine.state.nodes)
     search = Defrag(engine.state, workload.sequence, placed.node, placed.gpus, gpu_worth)

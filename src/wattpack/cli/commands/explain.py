@@ -103,7 +103,7 @@ def explain_command(
     trace = workload if target is None else load_trace(target)
     index = task_index(workload, task, tasks)
     note_power(profile, power)
-    say_if_compiling()
+    say_if_compiling("wattpack.engine.core.explain")
     luck = draw_luck(workload, seeded(seed).policy)
     before = Workload(workload.classes, workload.sequence[:index], workload.task_names, workload.name)
     k = int(workload.sequence[index])
