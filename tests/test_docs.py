@@ -20,8 +20,11 @@ PAGES = sorted(
 )
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]+")
-OF_OTHER_PROGRAMS = {"--create-namespace", "--kustomize", "--namespace", "--reuse-values", "--set", "--tag"}
-WITHOUT_A_NAME = {"--experiment", "--name", "--pod", "--url"}  # given without the option, or as -f FILE
+OF_OTHER_PROGRAMS = {"--create-namespace", "--kustomize", "--namespace", "--parsable", "--reuse-values"} | {
+    "--set",
+    "--tag",
+}
+WITHOUT_A_NAME = {"--experiment", "--format", "--name", "--pod", "--url"}  # given without the option, or as -f FILE
 
 
 def prose(page: Path) -> str:

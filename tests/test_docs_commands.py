@@ -31,6 +31,7 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs" / "guide").glob("*.md"))]
 # Pages whose commands another test reads from the page and runs.
 OWN_TEST = {
     "import.md": "tests/cli/test_cli_import.py::test_the_guides_example_prints_what_the_guide_shows",
+    "traces.md": "tests/cli/test_cli_import_trace.py::test_the_guides_commands_run_in_the_order_of_the_page",
     "write-a-policy.md": "tests/test_guide_policy.py::test_the_guide_can_be_followed_literally",
 }
 README_LIVE = "tests/e2e/test_readme_live.py::test_each_command_of_the_section_runs_in_the_order_of_the_readme"

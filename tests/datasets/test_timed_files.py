@@ -1,6 +1,8 @@
 """Task files with times: what is read, what is refused, and that a written file is read again unchanged."""
 
 import math
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
@@ -118,6 +120,26 @@ def test_a_written_file_is_read_again_unchanged(tmp_path: Path) -> None:
     for column in ("arrival_s", "duration_s", "slack_s", "batch"):
         assert getattr(again, column).tolist() == getattr(tasks, column).tolist()
     assert again.service_class == tasks.service_class
+
+
+def test_unix_times_say_when_the_run_starts_and_are_written_again(tmp_path: Path) -> None:
+    tasks = read_timed_tasks(
+        written(tmp_path, "creation_time,duration", "a,1,1,1,1000,1600000060.5,1", "b,1,1,1,1000,1600000000,1")
+    )
+    assert tasks.start == datetime(2020, 9, 13, 12, 26, 40, tzinfo=UTC)
+    write_timed_tasks(tmp_path / "again.csv", tasks)
+    assert read_timed_tasks(tmp_path / "again.csv").arrival_s.tolist() == [1600000060.5, 1600000000]
+    moved = replace(tasks, arrival_s=tasks.arrival_s - 1600000000)  # seconds from the first arrival, the same clock
+    write_timed_tasks(tmp_path / "again.csv", moved)
+    again = read_timed_tasks(tmp_path / "again.csv")
+    assert again.arrival_s.tolist() == [1600000060.5, 1600000000]
+    assert again.start == tasks.start
+
+
+@pytest.mark.parametrize("seconds", ["999999999", "1e15"])
+def test_seconds_that_are_no_unix_time_leave_the_start_unknown(tmp_path: Path, seconds: str) -> None:
+    line = f"a,1,1,1,1000,{seconds},1"
+    assert read_timed_tasks(written(tmp_path, "creation_time,duration", line)).start is None
 
 
 @pytest.mark.skipif(not PUBLISHED.is_file(), reason="the published trace files are not in ../shared/traces")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
 from hypothesis import strategies as st
 
+from datasets.trace_files import FILES as FORMATS
 from fuzz.case import Case, Folder, Link
 from fuzz.clusters import cluster_file, kubeconfig_file, pod_file
 from fuzz.documents import configuration, document_file, experiment, power_document
@@ -340,6 +342,33 @@ def import_(building: Building) -> list[str]:
     return words + draw(given_options(options, faults))
 
 
+def import_trace(building: Building) -> list[str]:
+    """A small file of a format; in a faulty case with odd cells, or read as another format."""
+    draw, faults = building.draw, building.faults
+    kind = draw(st.sampled_from(sorted(FORMATS)))
+    text = FORMATS[kind][1]
+    for _ in range(draw(st.integers(0, 3)) if faults else 0):
+        parts = re.split(r"([,|\s])", text)
+        parts[2 * draw(st.integers(0, len(parts) // 2))] = draw(odd_text())
+        text = "".join(parts)
+    building.add("trace", st.just(text.encode("utf-8", "surrogateescape")))
+    if faults and draw(st.integers(0, 4)) == 0:
+        kind = draw(st.one_of(st.sampled_from(sorted(FORMATS)), odd_text()))
+    words = ["import-trace", kind, "trace"]
+    if draw(st.booleans()):
+        words += ["--out", building.output()]
+    options = {
+        "--vcpu-per-gpu": number("1", "12.5"),
+        "--memory-gib-per-gpu": number("1", "64"),
+        "--gpus-per-node": number("1", "8"),
+        "--processors-per-gpu": number("0", "8"),
+        "--time-zone": number("UTC"),
+        "--gpu-only": None,
+        "--strict": None,
+    }
+    return words + draw(given_options(options, faults))
+
+
 def fit(building: Building) -> list[str]:
     draw, faults = building.draw, building.faults
     wrong = draw(st.sampled_from(("cluster", "pod", "pod", "config", "none"))) if faults else "none"
@@ -428,7 +457,15 @@ def traces(building: Building) -> list[str]:
     words = ["traces", draw(TARGETS)] if draw(st.integers(0, 3)) else ["traces"]
     if "tasks.csv" in words:
         building.add("tasks.csv", csv_file(task_rows(), faults))
-    return [*words, "--out", building.output()] if draw(st.booleans()) else words
+    if draw(st.booleans()):
+        words += ["--out", building.output()]
+    options: dict[str, Strategy[str] | None] = {
+        "--load": number("0.5", "0.9"),
+        "--days": number("0.1", "1"),
+        "--arrivals": st.sampled_from(("poisson", "rhythm,daily=0.1", "bursts,burst=3", "rhythm,weekend=2")),
+        "--seed": number("0", "7"),
+    }
+    return words + draw(given_options(options, faults))
 
 
 def policies(building: Building) -> list[str]:
@@ -535,6 +572,7 @@ COMMANDS: dict[str, Grammar] = {
     "tune": tune,
     "paper": paper,
     "import": import_,
+    "import-trace": import_trace,
     "fit": fit,
     "serve": serve,
     "calibrate gpu": calibrate_gpu,

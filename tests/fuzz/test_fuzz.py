@@ -37,6 +37,7 @@ EXAMPLES = {
     "tune": 6,
     "paper": 10,
     "import": 50,
+    "import-trace": 40,
     "fit": 50,
     "serve": 40,
     "calibrate gpu": 40,

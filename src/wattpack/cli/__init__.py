@@ -44,6 +44,10 @@ COMMANDS = {
         f"{ROOM}.import_:import_command",
         "A Kubernetes cluster as files that every command reads.",
     ),
+    "import-trace": (
+        f"{ROOM}.import_trace:import_trace_command",
+        "A trace in a public format as a task file with times.",
+    ),
     "derive": (
         f"{ROOM}.derive:derive_command",
         "A variant of a trace: more multi-GPU, sharing, constrained tasks.",

@@ -2,12 +2,16 @@
 
 Optional are `kind` (batch or service), `qos` (class of service) and `slack_s`. `timed_rows` gives what a command
 writes, so that a file can be read again unchanged.
+
+A `creation_time` of a billion or more in all rows is Unix time (seconds since 1970; a billion was in 2001): the clock
+time of the first arrival is known then. No trace with another origin is 31 years long.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +24,8 @@ ARRIVAL, DURATION, DELETION = "creation_time", "duration", "deletion_time"
 KINDS = ("batch", "service")
 TIME_OPTIONAL = (DURATION, DELETION, "kind", "qos", "slack_s")
 WRITTEN = (*TASK_COLUMNS, *TASK_OPTIONAL, ARRIVAL, DURATION, "kind", "qos", "slack_s")
+UNIX_FROM_S = 1e9  # 2001-09-09
+UNIX_TO_S = 253_402_300_799.0  # the end of the year 9999, which Python's dates end with
 EXPECTED = f"{ARRIVAL} and {DURATION} or {DELETION} (seconds)"
 
 
@@ -33,7 +39,8 @@ def has_times(path: str | Path) -> bool:
 def read_timed_tasks(path: str | Path) -> TimedTasks:
     """The tasks of a CSV file with their times; the order of the file is kept, arrivals need not ascend.
 
-    `duration` counts where a row has both; a task with neither never leaves. Seconds may have any origin from 0 on.
+    `duration` counts where a row has both; a task with neither never leaves. Seconds may have any origin from 0 on;
+    `start` of the tasks is known where it is that of Unix time.
     """
     file = Path(path)
     return timed_tasks_of(file, read_rows(file, TASK_COLUMNS, (*TASK_OPTIONAL, ARRIVAL, *TIME_OPTIONAL)))
@@ -68,13 +75,23 @@ def timed_tasks_of(file: Path, found: Iterable[Row]) -> TimedTasks:
         np.array(slack_s, dtype=np.float64),
         np.array(batch, dtype=bool),
         tuple(service_class),
+        _start(min(arrival_s)),
     )
 
 
+def _start(first_s: float) -> datetime | None:
+    return datetime.fromtimestamp(first_s, UTC) if UNIX_FROM_S <= first_s <= UNIX_TO_S else None
+
+
 def timed_rows(tasks: TimedTasks) -> Iterator[tuple[object, ...]]:
-    """Rows of a CSV file with the columns `WRITTEN`. Floats are written so that they are read back bit by bit."""
-    workload = tasks.workload
-    columns = (workload.sequence, tasks.arrival_s, tasks.duration_s, tasks.batch, tasks.slack_s)
+    """Rows of a CSV file with the columns `WRITTEN`. Floats are written so that they are read back bit by bit.
+
+    Tasks whose clock is known get it as Unix time.
+    """
+    workload, arrival_s = tasks.workload, tasks.arrival_s
+    if tasks.start is not None and _start(tasks.first_s) != tasks.start:
+        arrival_s = np.round(arrival_s - tasks.first_s + tasks.start.timestamp(), 6)  # more digits than it has
+    columns = (workload.sequence, arrival_s, tasks.duration_s, tasks.batch, tasks.slack_s)
     for i, (k, arrival, duration, batch, slack) in enumerate(zip(*(c.tolist() for c in columns), strict=True)):
         times = (_number(arrival), "" if math.isinf(duration) else _number(duration))
         kind, qos = KINDS[0 if batch else 1], tasks.service_class[i]
