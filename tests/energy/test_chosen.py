@@ -76,6 +76,13 @@ def test_other_texts_are_refused_as_price_in_one_line(text: str) -> None:
         chosen_price(text)
 
 
+@pytest.mark.parametrize("text", ["x" * 5000, "a\0b", ":", "::", "/", "x.csv:" + "y" * 5000, "\udcff"], ids=repr)
+def test_texts_that_can_be_no_path_are_refused_too(text: str) -> None:
+    for chosen in (chosen_carbon, chosen_price, chosen_budget):
+        with pytest.raises(UserError, match="expected"):
+            chosen(text)
+
+
 def test_a_file_that_is_not_there_is_refused_with_its_path() -> None:
     with pytest.raises(UserError, match=r"no/such\.csv: cannot be read"):
         chosen_carbon("no/such.csv")

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta, timezone
 import numpy as np
 import pytest
 
-from wattpack.energy.signal import AVERAGE, BUDGET, CARBON, MARGINAL, PRICE, Signal, one_kind, signal_marks
+from wattpack.energy.signal import AVERAGE, BUDGET, CARBON, MARGINAL, PRICE, Signal, one_kind, run_start, signal_marks
 from wattpack.errors import UserError
 from wattpack.model.steps import Steps
 
@@ -45,6 +45,16 @@ def test_a_run_without_clock_time_begins_at_the_first_time_stamp_and_says_so() -
     assert signal.clock_note(MIDNIGHT) == ""
 
 
+def test_signals_share_one_start_the_latest_of_their_first_time_stamps() -> None:
+    carbon, price = hourly([10, 20, 30, 40]), hourly([1, 2, 3, 4], PRICE, missing=(0, 1), kind="")
+    budget = Signal(np.array([0.0, 60]), np.array([5.0, 4]), BUDGET, from_start=True)
+    start = run_start([carbon, price, budget, Signal.constant(0.2, PRICE)], None)
+    assert start == MIDNIGHT + timedelta(hours=2)
+    assert (carbon.on_run_clock(start).at(0.0), price.on_run_clock(start).at(0.0)) == (30, 3)
+    assert run_start([carbon], MIDNIGHT) == MIDNIGHT
+    assert run_start([budget], None) is None
+
+
 def test_a_single_value_holds_throughout_and_needs_no_clock() -> None:
     signal = Signal.constant(56, CARBON)
     assert signal.on_run_clock(None, horizon_s=1e9).at([0, 1e9]).tolist() == [56, 56]
@@ -65,7 +75,7 @@ def test_before_the_first_time_stamp_the_first_value_holds() -> None:
 
 @pytest.mark.parametrize("away", [timedelta(days=-2), timedelta(days=2)])
 def test_a_run_wholly_outside_of_the_series_is_refused(away: timedelta) -> None:
-    with pytest.raises(UserError, match="expected a longer series, or to repeat it"):
+    with pytest.raises(UserError, match="expected a longer series, or repeat_signals"):
         hourly([10, 20, 30]).on_run_clock(MIDNIGHT + away, horizon_s=HOUR)
 
 
@@ -97,8 +107,7 @@ def test_a_gap_inside_the_run_is_refused_with_its_line() -> None:
     with pytest.raises(UserError) as fault:
         signal.on_run_clock(None, horizon_s=5 * HOUR)
     assert str(fault.value) == (
-        "fr.csv, line 4: 2024-01-01T04:00Z is 7200 s after the time stamp before, expected 3600 s, or to hold values "
-        "over gaps"
+        "fr.csv, line 4: 2024-01-01T04:00Z is 7200 s after the time stamp before, expected 3600 s, or hold_gaps"
     )
     assert signal.on_run_clock(None, horizon_s=5 * HOUR, hold_gaps=True).at(3.5 * HOUR) == 3
 

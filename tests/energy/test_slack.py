@@ -80,12 +80,20 @@ def test_yesterday_repeats_the_day_before_and_knows_nothing_on_the_first_day() -
     assert joined(signal, DAY, HOUR, 5 * HOUR, PERFECT) == DAY + HOUR
 
 
+def test_yesterday_knows_the_day_before_the_run_where_the_signal_has_it() -> None:
+    values = [100.0] * 48
+    values[3] = 10.0  # 03:00 of the day before the run
+    signal = Steps.of(np.arange(-24, 24) * HOUR, values)
+    assert joined(signal, 0, HOUR, 5 * HOUR, YESTERDAY) == 3 * HOUR
+
+
 def plain_mean(signal: Steps, at: float, duration: float, arrival: float, forecast: str) -> Fraction:
     """In fractions, step by step, straight from the definition."""
 
     def value(time: Fraction) -> Fraction:
         if forecast == YESTERDAY:
-            time = Fraction(arrival) if time < DAY else time - Fraction(DAY)
+            yesterday = time - Fraction(DAY)
+            time = Fraction(arrival) if yesterday < Fraction(signal.time_s[0]) else yesterday
         found = signal.value[0]
         for stamp, there in zip(signal.time_s, signal.value, strict=True):
             if Fraction(stamp) <= time:
@@ -96,7 +104,7 @@ def plain_mean(signal: Steps, at: float, duration: float, arrival: float, foreca
     if duration == 0:
         return value(begin)
     shift = Fraction(DAY) if forecast == YESTERDAY else Fraction(0)
-    edges = {Fraction(stamp) + shift for stamp in signal.time_s} | {Fraction(DAY)}
+    edges = {Fraction(stamp) + shift for stamp in signal.time_s}
     cuts = [begin, *sorted(edge for edge in edges if begin < edge < end), end]
     total = sum((b - a) * value(a) for a, b in pairwise(cuts))
     return total / Fraction(duration)

@@ -18,6 +18,7 @@ from wattpack.engine.moments.record import (
     FAILED,
     GAVE_UP,
     GPU,
+    NO_PART,
     OUTCOMES,
     PARTS,
     REFUSED,
@@ -103,7 +104,7 @@ def account(
     kwh_by_part = record.energy_j[-1] / J_PER_KWH if len(record.energy_j) else np.zeros(len(PARTS))
     kwh = float(kwh_by_part.sum())
     gpu_hours = float(record.gpu_s[-1]) / HOUR_S if len(record.gpu_s) else 0.0
-    here = tasks.arrival_s - tasks.first_s <= record.horizon_s
+    here = record.outcome != NO_PART
     counts = np.bincount(record.outcome[here], minlength=len(OUTCOMES))
     waits = waiting_of(record, here)
     operational_kg = None if carbon is None else pue * weighted_kwh(record, carbon) / 1000

@@ -103,12 +103,19 @@ def _number(text: str) -> float | None:
 def _file_and_zone(text: str, zone: str) -> tuple[Path | None, str]:
     """The file, and the zone of it; no file if the text does not look like one."""
     whole = Path(text)
-    if text and whole.exists():
+    if text and _exists(whole):
         return whole, zone
     head, colon, tail = text.rpartition(":")
-    if colon and head and (Path(head).exists() or head.lower().endswith(FILE_ENDINGS)):
+    if colon and head and (_exists(Path(head)) or head.lower().endswith(FILE_ENDINGS)):
         if zone and tail != zone:
             raise UserError(f"{text}: zone {tail!r} and zone {zone!r}, expected one of them")
         return Path(head), tail
     looks_like_a_file = text.lower().endswith(FILE_ENDINGS) or "/" in text
     return (whole if looks_like_a_file else None), zone
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except (OSError, ValueError):  # a text that is too long for a name, or has a null byte
+        return False

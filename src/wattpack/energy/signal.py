@@ -93,9 +93,14 @@ class Signal:
             raise UserError(f"start of the run {start.isoformat()} has no time zone, expected one, like +00:00")
         return start.timestamp()
 
+    @property
+    def needs_clock(self) -> bool:
+        """Whether it matters when the run begins."""
+        return not (self.is_constant or self.from_start)
+
     def clock_note(self, start: datetime | None) -> str:
         """What to tell the user where the tasks have no clock time; empty where nothing was assumed."""
-        if start is not None or self.is_constant or self.from_start:
+        if start is not None or not self.needs_clock:
             return ""
         return f"{self.name}: the tasks have no clock time; the run begins at its first time stamp, {_text(self.first)}"
 
@@ -128,7 +133,7 @@ class Signal:
         if horizon_s is not None and (horizon_s > end_s or horizon_s < times[0]):
             raise UserError(
                 f"{self.name}: has values from {_text(self.first)} to {_text_of(self.end_s)}, the run is from "
-                f"{_text_of(begin_s)} to {_text_of(begin_s + horizon_s)}, expected a longer series, or to repeat it"
+                f"{_text_of(begin_s)} to {_text_of(begin_s + horizon_s)}, expected a longer series, or repeat_signals"
             )
         if not hold_gaps:
             self._refuse_gaps(begin_s, begin_s + horizon_s if horizon_s is not None else np.inf)
@@ -141,7 +146,7 @@ class Signal:
             step = self.time_s[after] - self.time_s[after - 1]
             raise UserError(
                 f"{self.name}, {self.counted} {self.number[after]}: {_text_of(self.time_s[after])} is {step:g} s after "
-                f"the time stamp before, expected {self.step_s:g} s, or to hold values over gaps"
+                f"the time stamp before, expected {self.step_s:g} s, or hold_gaps"
             )
 
     def _repeated(self, begin_s: float, horizon_s: float, hold_gaps: bool) -> Steps:
@@ -158,6 +163,16 @@ class Signal:
             self._refuse_gaps(float(times[0]), float(times[0]) + period_s)
         shifts = np.arange(first, last) * period_s - begin_s
         return Steps((shifts[:, None] + times[None, :]).ravel(), np.tile(values, last - first))
+
+
+def run_start(signals: Iterable[Signal], start: datetime | None) -> datetime | None:
+    """The clock time at which the run begins, one for all signals.
+
+    Without a clock time of the tasks it is the latest of the first time stamps, so that every signal has values then.
+    None if no signal needs one.
+    """
+    firsts = [signal.first for signal in signals if signal.needs_clock]
+    return start if start is not None or not firsts else max(firsts)
 
 
 def one_kind(signals: Iterable[Signal]) -> str:

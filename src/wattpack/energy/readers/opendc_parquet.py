@@ -12,6 +12,13 @@ from wattpack.errors import UserError
 
 SHAPE = "OpenDC (Parquet)"
 MAGIC = b"PAR1"
+# Nothing is fetched from the network, and a file that claims to be huge takes no more memory than this.
+CONFIG = {
+    "threads": 1,
+    "memory_limit": "1GB",
+    "autoinstall_known_extensions": False,
+    "autoload_known_extensions": False,
+}
 # Microseconds since 1970 by the type of the column; OpenDC's older files have milliseconds as a number.
 MICROSECONDS = {"BIGINT": "timestamp * 1000", "TIMESTAMP WITH TIME ZONE": "epoch_us(timestamp)"}
 
@@ -22,7 +29,7 @@ def read(points: Points) -> None:
     file = points.file
     name = "'" + str(file).replace("'", "''") + "'"  # quoted, so that no file name can be read as SQL
     try:
-        with duckdb.connect(config={"threads": 1, "memory_limit": "1GB"}) as connection:
+        with duckdb.connect(config=CONFIG) as connection:
             described = connection.execute(f"DESCRIBE SELECT * FROM read_parquet([{name}])").fetchall()
             types = {column[0]: str(column[1]) for column in described}
             _check_columns(points, types)

@@ -95,7 +95,7 @@ class Points:
         time_s, number = np.array(self.time_s)[kept], np.array(self.number, dtype=np.int64)[kept]
         self._check_order(time_s, number)
         kind, currency, source = (self._one(part, kept) for part in (1, 2, 3))
-        notes = list(self.notes)
+        notes = [f"read as {self.shape}", *self.notes]
         if self.without_zone:
             notes.append(f"{self.without_zone:,} time stamps without a time zone taken as UTC")
         if self.quantity == CARBON and kind == NOT_SAID:
@@ -109,7 +109,7 @@ class Points:
             currency,
             source or self.source or self.file.name,
             self.shape,
-            tuple(f"{self.file}: {note}" for note in notes),
+            tuple(notes),
             self.from_start,
             number,
             self.counted,
@@ -152,12 +152,15 @@ def _one_zone(file: Path, zones: list[str], zone: str) -> str:
     if zone == "":
         if len(zones) == 1:
             return zones[0]
-        shown = ", ".join(sorted(zones)[:SHOWN_ZONES]) + (", ..." if len(zones) > SHOWN_ZONES else "")
-        raise UserError(f"{file}: {len(zones)} zones ({shown}), expected the choice of one: FILE:ZONE")
+        raise UserError(f"{file}: {len(zones)} zones ({_shown(zones)}), expected the choice of one: FILE:ZONE")
     found = [name for name in zones if name.lower() == zone.lower()]
     if not found and zones == [""]:
         return ""  # the file does not name its only zone
     if not found:
-        shown = ", ".join(sorted(zones)[:SHOWN_ZONES]) + (", ..." if len(zones) > SHOWN_ZONES else "")
-        raise UserError(f"{file}: no zone {zone!r}, expected one of {shown}")
+        raise UserError(f"{file}: no zone {zone!r}, expected one of {_shown(zones)}")
     return found[0]
+
+
+def _shown(zones: list[str]) -> str:
+    names = [zone[:30] or "without a name" for zone in sorted(zones)[:SHOWN_ZONES]]
+    return ", ".join(names) + (", ..." if len(zones) > SHOWN_ZONES else "")

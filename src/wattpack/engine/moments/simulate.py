@@ -84,6 +84,10 @@ def _record(run: MomentRun, joined_s: NDArray[np.float64], options: TimeOptions)
     for part, column in enumerate((GPU_ENERGY, CPU_ENERGY, BASE_ENERGY)):
         energy_j[:, part] = run.integrals_at_mark[:, column] / 1000
     moments = int(run.counts[MOMENTS])
+    moment_s, moment_w = run.moment_s[:moments], run.moment_mw[:moments] / 1000
+    if moments == 0 or moment_s[0] > 0:  # the first task has slack and joins later: the nodes draw power before that
+        moment_s = np.append(0.0, moment_s)
+        moment_w = np.append(run.at_mark[0, POWER_MW] / 1000, moment_w)
     return TimeRecord(
         node=run.node,
         gpus=run.gpus,
@@ -98,8 +102,8 @@ def _record(run: MomentRun, joined_s: NDArray[np.float64], options: TimeOptions)
         allocated_gpus=run.at_mark[:, ALLOCATED_MILLI] / 1000,
         queued=run.at_mark[:, QUEUED_TASKS],
         running=run.at_mark[:, RUNNING_NOW],
-        moment_s=run.moment_s[:moments],
-        moment_w=run.moment_mw[:moments] / 1000,
+        moment_s=moment_s,
+        moment_w=moment_w,
         horizon_s=run.horizon_s,
         patience_s=options.patience_s,
     )
