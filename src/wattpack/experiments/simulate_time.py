@@ -17,7 +17,7 @@ from wattpack.engine.moments.options import Speeds
 from wattpack.engine.moments.record import OUTCOMES, TimeRecord
 from wattpack.engine.runs.record import gpu_index_text
 from wattpack.errors import UserError
-from wattpack.experiments.timed import drawn_tasks, run_timed, start_clock_s
+from wattpack.experiments.timed import clock_s, drawn_tasks, run_timed
 from wattpack.experiments.timed_fields import load_signals, load_speed_tables
 from wattpack.experiments.timed_options import DAYS, LOAD, SHAPE, Timed
 from wattpack.experiments.timed_result import SERIES, Series, TimedNumbers, numbers_of, series_of
@@ -123,7 +123,7 @@ def simulate_in_time(
         speeds = Speeds(timed.speed_reference or mean_speed(datacenter, by_model), by_model)
     aim = Target.of(own if target is None else target)
     outcome = run_timed(datacenter, tasks, mix, aim, seeds.policy, profile, timed, signals, speeds)
-    numbers = numbers_of(outcome.account, start_clock_s(outcome.tasks))
+    numbers = numbers_of(outcome.account, clock_s(outcome.start))
     return TimedRun(datacenter, outcome.tasks, outcome.record, numbers, series_of(outcome.record))
 
 

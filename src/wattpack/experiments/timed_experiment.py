@@ -81,7 +81,8 @@ def notes_of(experiment: Experiment) -> list[str]:
     """What was assumed when the inputs were read, a line each."""
     inputs, found = experiment.inputs, list[str]()
     for signal in inputs.signals.values():
-        found += [*(f"{signal.name}: {note}" for note in signal.notes), signal.source]
+        found += [f"{signal.name}: {note}" for note in signal.notes]
+        found += [f"{signal.name}: {signal.shape}" if signal.shape else "", signal.source]
         for tasks in inputs.timed.values():
             start = tasks.start if isinstance(tasks, TimedTasks) else None
             told = any(timed.start for block in experiment.blocks for timed in block.timed)

@@ -16,11 +16,13 @@ from wattpack.datasets.timed_trace import TimedTrace, timed_trace_of
 from wattpack.energy.signal import BUDGET as BUDGET  # quantities, also for reports
 from wattpack.energy.signal import CARBON as CARBON
 from wattpack.energy.signal import PRICE as PRICE
+from wattpack.energy.signal import run_start
 from wattpack.energy.slack import ALL_TASKS, slack_by_class
 from wattpack.engine.moments.options import TimeOptions
 from wattpack.engine.moments.simulate import marks
 from wattpack.errors import UserError
 from wattpack.experiments.scenario import STEADY, Inputs, Scenario, new_scenario
+from wattpack.experiments.timed import on_clock
 from wattpack.experiments.timed_options import DAYS, LOAD, SHAPE, Timed, start_of
 from wattpack.model.durations import DAY_S
 from wattpack.model.steps import Steps
@@ -116,10 +118,11 @@ def signal_over_run(
     quantity: str, timed: Timed, source: TimedTrace | TimedTasks, inputs: Inputs, horizon_s: float
 ) -> Steps | None:
     """A signal on the clock of the run; None where the options name none."""
-    name = getattr(timed, quantity)
-    if not name:
+    names = {quantity: name for quantity in (CARBON, PRICE, BUDGET) if (name := getattr(timed, quantity))}
+    if quantity not in names:
         return None
     start = start_of(timed.start) if timed.start else None
     if start is None and timed.load == 0 and isinstance(source, TimedTasks):
         start = source.start
-    return inputs.signals[quantity, name].on_run_clock(start, horizon_s, bool(timed.repeat), bool(timed.hold_gaps))
+    signals = {own: inputs.signals[own, name] for own, name in names.items()}
+    return on_clock(signals[quantity], run_start(signals.values(), start), horizon_s, timed)
