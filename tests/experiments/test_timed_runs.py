@@ -9,39 +9,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from builders import make_datacenter, make_workload
-from experiments.small import NODES, TASKS, run_files
+from experiments.small import WORKLOAD, run_files, timed_experiment, timed_inputs
 from wattpack.energy.signal import BUDGET, CARBON, PRICE, Signal
 from wattpack.errors import UserError
 from wattpack.experiments.runner import Outcome, run_experiment, summarise
-from wattpack.experiments.scenario import Inputs, Scenario
+from wattpack.experiments.scenario import Scenario
 from wattpack.experiments.spec import load_experiment
-from wattpack.experiments.spec.axes import Block, Experiment, first_seeds, resolve
+from wattpack.experiments.spec.axes import resolve
 from wattpack.experiments.timed import run_timed_scenario
 from wattpack.experiments.timed_fields import timed_of
 from wattpack.experiments.timed_options import Timed, slack_text
 from wattpack.experiments.timed_result import TimedNumbers, numbers_of, series_of
 from wattpack.experiments.timed_table import baseline_of, timed_table
-from wattpack.model.power import PROFILES
-from wattpack.model.timed_tasks import TimedTasks
-
-WORKLOAD = make_workload(TASKS * 5)
-COUNT = len(WORKLOAD)
-
-
-def timed_inputs(signals: dict[tuple[str, str], Signal] | None = None) -> Inputs:
-    tasks = TimedTasks(
-        WORKLOAD, np.arange(COUNT) * 300.0, np.full(COUNT, 3600.0), service_class=("BE", "LS") * (COUNT // 2)
-    )
-    nodes, own = {"small": make_datacenter(NODES)}, {"tasks": WORKLOAD}
-    return Inputs(nodes, own, dict(PROFILES), {"tasks": tasks}, signals or {}, {"typical": {}})
-
-
-def timed_experiment(*options: Timed, policies: tuple[str, ...] = ("fgd",), inputs: Inputs | None = None) -> Experiment:
-    block = Block(
-        policies, ("tasks",), ("small",), first_seeds(2), up_to=(), timed=options or (Timed(load=0.5, days=0.2),)
-    )
-    return Experiment("small", (block,), inputs or timed_inputs())
 
 
 def run(out: Path, on: str = "threads") -> tuple[dict[Scenario, TimedNumbers], Outcome]:
