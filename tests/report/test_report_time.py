@@ -77,10 +77,10 @@ def test_each_panel_has_a_line_for_each_policy_and_signals_have_their_own(
 
 
 def test_a_bucket_keeps_its_least_and_largest_value_and_what_held_at_its_start() -> None:
-    time_s, value = np.array([0.0, 10.0, 20.0, 70.0]), np.array([5.0, 9.0, 1.0, 4.0])
+    time_s, value = np.array([0.0, 10.0, 20.0, 70.0, 90.0]), np.array([5.0, 9.0, 1.0, 4.0, 99.0])
     low, high = Buckets(30.0, 3).range_of(time_s, value)
     assert low.tolist() == [1, 1, 1]  # 1 holds from 20 to 70 s
-    assert high.tolist() == [9, 1, 4]
+    assert high.tolist() == [9, 1, 4]  # the run ends at 90 s
     # 0 to 30 s: 3 of 30, then 6 of 30, then the run ends at 70 s with 2 more of 10
     mean = Buckets(30.0, 3).mean_of(np.array([0.0, 30.0, 60.0, 70.0]), np.array([0.0, 3.0, 9.0, 11.0]))
     assert mean.tolist() == pytest.approx([0.1, 0.2, 0.2])

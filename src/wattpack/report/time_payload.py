@@ -41,10 +41,14 @@ class Buckets:
     count: int
 
     def range_of(self, time_s: Array, value: Array) -> tuple[Array, Array]:
-        """Least and largest value of each bucket, of values that hold from their time until the next."""
+        """Least and largest value of each bucket, of values that hold from their time until the next.
+
+        Values from after the end of the run are left out.
+        """
         edges = np.arange(self.count) * self.step_s
         held = value[np.maximum(np.searchsorted(time_s, edges, side="right") - 1, 0)]  # at the start of each bucket
-        place = np.clip((time_s / self.step_s).astype(np.int64), 0, self.count - 1)
+        inside = time_s < self.count * self.step_s
+        place, value = (time_s[inside] / self.step_s).astype(np.int64), value[inside]
         low, high = held.copy(), held.copy()
         np.minimum.at(low, place, value)
         np.maximum.at(high, place, value)
