@@ -27,7 +27,8 @@ def joins_s(timed: TimedTask, signal: Steps, forecast: str = PERFECT) -> float:
 def mean(signal: Steps, from_s: float, duration_s: float) -> Fraction:
     if duration_s == 0:
         return Fraction(value_at(signal, from_s))
-    return integral(signal, from_s, from_s + duration_s) / Fraction(duration_s)
+    # Exact: a rounded end would make one of two equal means the smaller one.
+    return integral(signal, Fraction(from_s), Fraction(from_s) + Fraction(duration_s)) / Fraction(duration_s)
 
 
 def yesterday(signal: Steps, a: float) -> Steps:
