@@ -19,7 +19,7 @@ from wattpack.energy.slack import joined_s
 from wattpack.model.steps import Steps
 
 PUE = 1.5
-SEEDS = range(3000, 3080)
+SEEDS = range(3000, 3040)
 
 
 def steps_of(case: TimedCase) -> Steps:
