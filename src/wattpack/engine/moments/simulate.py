@@ -23,6 +23,7 @@ from wattpack.engine.moments.run import (
     RUNNING_NOW,
     MomentRun,
     new_moment_run,
+    refused_classes,
 )
 from wattpack.engine.runs.arrivals import draw_luck
 from wattpack.errors import UserError
@@ -55,6 +56,8 @@ def simulate_time(
         horizon_s = float(arrival_s.max()) if len(tasks) else 0.0
     part = arrival_s <= horizon_s
     engine = Engine(datacenter, tasks.workload.classes, mix, target, profile)
+    # A task that fits no node is refused on arrival, whatever its slack.
+    joined_s = np.where(refused_classes(engine.state)[tasks.workload.sequence], arrival_s, joined_s)
     luck = draw_luck(tasks.workload, rng)
     mark_s = marks(options, horizon_s)
     run = new_moment_run(engine.state, tasks, np.where(part, joined_s, np.inf), luck, options, mark_s, horizon_s)
