@@ -30,6 +30,7 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs" / "guide").glob("*.md"))]
 
 # Pages whose commands another test reads from the page and runs.
 OWN_TEST = {
+    "time.md": "tests/test_guide_time.py::test_each_command_runs_in_the_order_of_the_page",
     "import.md": "tests/cli/test_cli_import.py::test_the_guides_example_prints_what_the_guide_shows",
     "traces.md": "tests/cli/test_cli_import_trace.py::test_the_guides_commands_run_in_the_order_of_the_page",
     "write-a-policy.md": "tests/test_guide_policy.py::test_the_guide_can_be_followed_literally",

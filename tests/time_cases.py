@@ -127,7 +127,7 @@ def budget_of(r: Random, nodes: list[Node], options: Options) -> Steps | None:
 
 def signal_of(r: Random) -> Steps:
     stamps = set(r.sample(range(-5, 30), r.randint(1, 8)))
-    if r.random() < 0.5:  # some of it a day earlier, for yesterday's values
+    if r.random() < 0.8:  # some of it a day earlier, for yesterday's values
         stamps |= {t - int(DAY_S) for t in r.sample(range(-5, 30), 5)}
     return [(float(t), float(r.randint(0, 4))) for t in sorted(stamps)]
 

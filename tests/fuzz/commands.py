@@ -15,7 +15,7 @@ from fuzz.documents import configuration, document_file, experiment, power_docum
 from fuzz.lines import Building, finished, given_options, number, odd_policy, policy
 from fuzz.odd import NAMES, Strategy, odd_number, odd_text
 from fuzz.results import INPUTS, WORDS, results_folder
-from fuzz.tables import csv_file, node_rows, placement_rows, task_rows
+from fuzz.tables import csv_file, node_rows, placement_rows, task_rows, timed_task_rows
 
 PROFILE = st.sampled_from(("paper", "linear", "concave", "measured"))
 TARGETS = st.sampled_from(("tasks.csv", "default", "gpuspec33"))
@@ -246,6 +246,55 @@ def compare(building: Building) -> list[str]:
     return words + draw(given_options(options, faults, odd))
 
 
+def simulate(building: Building) -> list[str]:
+    draw, faults = building.draw, building.faults
+    wrong = draw(st.sampled_from(("nodes", "tasks", "none"))) if faults else "none"
+    building.add("nodes.csv", csv_file(node_rows(), wrong == "nodes"))
+    building.add("tasks.csv", csv_file(timed_task_rows(), wrong == "tasks"))
+    building.add("speeds.csv", csv_file(st.just(SPEEDS), faults and draw(st.integers(0, 3)) == 0))
+    building.add("prices.csv", csv_file(st.just(PRICES), faults and draw(st.integers(0, 3)) == 0))
+    words = ["simulate", "--datacenter", "nodes.csv", "--trace", "tasks.csv", "--policy", draw(one_policy(faults))]
+    words += ["--out", building.output(folder=True)]
+    if draw(st.integers(0, 3)) == 0:
+        words += ["--tasks-out", building.output()]
+    options: dict[str, Strategy[str] | None] = {
+        "--queue": number("drop", "fifo", "backfill"),
+        "--patience": number("30s", "2h"),
+        "--load": number("0.5"),
+        "--days": number("0.01"),
+        "--arrivals": number("poisson", "bursts,burst=3"),
+        "--start": number("2024-03-04T00:00+00:00"),
+        "--horizon": number("1m", "1h"),
+        "--slack": number("BE=1h", "6h"),
+        "--slack-by": number("carbon", "price"),
+        "--forecast": number("perfect", "yesterday"),
+        "--pue": number("1", "1.3"),
+        "--carbon": number("DEU", "300"),
+        "--price": number("0.2 EUR", "prices.csv"),
+        "--embodied": number("gpu=1", "node=5,years=3"),
+        "--repeat-signals": None,
+        "--hold-gaps": None,
+        "--budget-kw": number("1", "100"),
+        "--speed": number("typical", "speeds.csv"),
+        "--speed-reference": number("0.5"),
+        "--sample": number("60s", "1m"),
+        "--target": TARGETS,
+        "--seeds": FEW,
+        **EDITS,
+        **power_options(building),
+        **places_of_runs(building),
+    }
+    # Never a length that is allowed and large: a year of tasks is good input, and takes long.
+    odd = {"--workers": ODD_COUNT, "--on": ODD_PLACES, **dict.fromkeys(EDITS, ODD_EDITS)}
+    odd |= dict.fromkeys(("--days", "--load", "--seeds", "--horizon", "--sample"), ODD_COUNT)
+    return words + draw(given_options(options, faults, odd))
+
+
+SPEEDS = [["model", "speed"], *([model, "0.5"] for model in ("T4", "G2", "P100", "V100M16", "A10", "G3", "L4", "H100"))]
+PRICES = [
+    ["timestamp", "price_per_kwh", "currency"],
+    *([f"2024-03-04T{hour:02}:00Z", f"{hour}", "EUR"] for hour in range(24)),
+]
 ODD_PLACES = st.sampled_from(("", "x", "local=3", "threads=", "Local", "dask:", "ray=", "\udcff"))
 
 
@@ -260,7 +309,7 @@ def run(building: Building) -> list[str]:
     draw, faults = building.draw, building.faults
     wrong = draw(st.sampled_from(("files", "experiment", "experiment", "none"))) if faults else "none"
     building.add("nodes.csv", csv_file(node_rows(), wrong == "files"))
-    building.add("tasks.csv", csv_file(task_rows().filter(lambda rows: len(rows) > 1), wrong == "files"))
+    building.add("tasks.csv", csv_file(timed_task_rows().filter(lambda rows: len(rows) > 1), wrong == "files"))
     kind = draw(st.sampled_from(("toml", "json")))
     name = (
         draw(st.sampled_from(("e.txt", "e", ".toml", "e.JSON")))
@@ -568,6 +617,7 @@ COMMANDS: dict[str, Grammar] = {
     "bound": bound,
     "derive": derive,
     "compare": compare,
+    "simulate": simulate,
     "run": run,
     "tune": tune,
     "paper": paper,

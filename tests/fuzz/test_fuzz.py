@@ -33,6 +33,7 @@ EXAMPLES = {
     "bound": 20,
     "derive": 40,
     "compare": 8,
+    "simulate": 25,
     "run": 20,
     "tune": 6,
     "paper": 10,

@@ -66,7 +66,7 @@ class Options:
     base_w: float = 0.0  # of every node
 
 
-def value_at(steps: Steps, time_s: float) -> float:
+def value_at(steps: Steps, time_s: float | Fraction) -> float:
     """A value holds until the next time stamp; before the first one the first holds."""
     value = steps[0][1]
     for stamp_s, at_stamp in steps:
@@ -75,7 +75,7 @@ def value_at(steps: Steps, time_s: float) -> float:
     return value
 
 
-def integral(steps: Steps, from_s: float, until_s: float) -> Fraction:
+def integral(steps: Steps, from_s: Fraction, until_s: Fraction) -> Fraction:
     """The exact integral of the steps."""
     inside = [stamp_s for stamp_s, _ in steps if from_s < stamp_s < until_s]
     edges = [from_s, *inside, until_s]

@@ -14,6 +14,8 @@ PERFECT, YESTERDAY = "perfect", "yesterday"
 def joins_s(timed: TimedTask, signal: Steps, forecast: str = PERFECT) -> float:
     """Candidates: the arrival and every time stamp of the signal in [a, a + s]; the earliest of equals.
 
+    Means are equal within 1e-9 of the signal's largest value: float sums cannot tell more (docs/decisions/017).
+
     Arrival and signal on one clock, whose 0 is the start of the run.
     """
     a = timed.arrival_s
@@ -21,13 +23,16 @@ def joins_s(timed: TimedTask, signal: Steps, forecast: str = PERFECT) -> float:
         return a
     seen = signal if forecast == PERFECT else yesterday(signal, a)
     candidates = [a, *(stamp_s for stamp_s, _ in signal if a < stamp_s <= a + timed.slack_s)]
-    return min(candidates, key=lambda t: (mean(seen, t, timed.duration_s), t))
+    means = [mean(seen, t, timed.duration_s) for t in candidates]
+    close = Fraction(max(abs(value) for _, value in signal)) / 10**9
+    return next(t for t, found in zip(candidates, means, strict=True) if found <= min(means) + close)
 
 
 def mean(signal: Steps, from_s: float, duration_s: float) -> Fraction:
     if duration_s == 0:
         return Fraction(value_at(signal, from_s))
-    return integral(signal, from_s, from_s + duration_s) / Fraction(duration_s)
+    # Exact: a rounded end would make one of two equal means the smaller one.
+    return integral(signal, Fraction(from_s), Fraction(from_s) + Fraction(duration_s)) / Fraction(duration_s)
 
 
 def yesterday(signal: Steps, a: float) -> Steps:

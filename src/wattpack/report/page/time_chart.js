@@ -52,7 +52,8 @@ class TimeCharts {
     svg.addEventListener("pointerleave", (event) => { if (event.pointerType === "mouse" && this.drag === null) this.point(null); });
     svg.addEventListener("dblclick", () => this.onZoom(null));
     svg.addEventListener("keydown", (event) => this.key(event));
-    svg.addEventListener("blur", () => this.point(null));
+    // Later: on a narrow page the read-out stands above the legend, and a press there must not lose its button.
+    svg.addEventListener("blur", () => setTimeout(() => { if (document.activeElement !== svg) this.point(null); }, 300));
   }
 
   draw(model) {
