@@ -37,6 +37,7 @@ EXAMPLES = {
     "run": 20,
     "tune": 6,
     "paper": 10,
+    "plan": 15,
     "import": 50,
     "import-trace": 40,
     "fit": 50,
