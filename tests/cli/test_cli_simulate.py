@@ -199,6 +199,23 @@ def test_a_wrong_option_is_one_line_and_nothing_is_written(
     assert not out.exists()
 
 
+def test_an_experiment_file_runs_in_time_and_beside_fill_ups_the_page_has_a_name_of_its_own(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_nodes(tmp_path)
+    write_timed_tasks(tmp_path)
+    spec, out = tmp_path / "e.toml", tmp_path / "out"
+    spec.write_text('datacenter = "nodes.csv"\ntrace = "timed.csv"\npolicy = ["fgd", "pwr"]\nseeds = 1\n[timed]\n')
+    main(["run", str(spec), "--out", str(out)])
+    assert sorted(file.name for file in out.iterdir() if file.suffix == ".html") == ["report.html"]
+    assert "less energy per GPU-hour than fgd" in capsys.readouterr().out
+    spec.write_text(f"up_to = 0.5\n{spec.read_text()}")
+    main(["run", str(spec), "--out", str(out)])
+    assert sorted(file.name for file in out.iterdir() if file.suffix == ".html") == ["report.html", "time.html"]
+    assert "What it would have cost" in (out / "time.html").read_text()
+    assert "Power and fragmentation report" in (out / "report.html").read_text()
+
+
 def test_tasks_without_times_are_refused_with_the_columns_that_are_needed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -8,6 +8,13 @@ from wattpack.experiments.timed_table import Group, TimedRow, baseline_of
 from wattpack.report.time_rows import never_waited, row_title
 
 CLOSE = 0.0005  # of energy: less is no difference
+# What becomes of tasks that do not run: of one, of several.
+VERBS = (
+    ("failed", "finds no room and leaves", "find no room and leave"),
+    ("refused", "fits no node", "fit no node"),
+    ("gave_up", "gives up", "give up"),
+    ("waiting", "still waits at the end", "still wait at the end"),
+)
 
 
 def sentences(group: Group, rows: Sequence[TimedRow]) -> list[str]:
@@ -66,10 +73,9 @@ def _about_service(row: TimedRow) -> str:
     said = []
     if row.mean("wait_mean_s") > 0:
         said.append(f"99 % of the tasks wait at most {_seconds(row.mean('wait_p99_s'))}")
-    counts = (("failed", "find no room and leave"), ("refused", "fit no node"), ("gave_up", "give up"))
-    for measure, verb in (*counts, ("waiting", "still wait at the end")):
-        if row.mean(measure) > 0:
-            said.append(f"{_thousands(row.mean(measure))} of {_thousands(row.mean('arrived'))} {verb}")
+    for measure, one, several in VERBS:
+        if (count := row.mean(measure)) > 0:
+            said.append(f"{_thousands(count)} of {_thousands(row.mean('arrived'))} {one if count == 1 else several}")
     return ", ".join(said) or "no task waits"
 
 
