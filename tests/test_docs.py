@@ -24,7 +24,8 @@ OF_OTHER_PROGRAMS = {"--create-namespace", "--kustomize", "--namespace", "--pars
     "--set",
     "--tag",
 }
-WITHOUT_A_NAME = {"--experiment", "--format", "--name", "--node", "--pod", "--url"}  # given without the option, or as -f FILE
+# Given without the option, or as -f FILE.
+WITHOUT_A_NAME = {"--experiment", "--format", "--name", "--node", "--pod", "--url"}
 
 
 def prose(page: Path) -> str:
