@@ -19,8 +19,9 @@ import tempfile
 from pathlib import Path
 
 NODES = "sn,cpu_milli,memory_mib,gpu,model\nn1,64000,262144,4,T4\nn2,96000,393216,8,A10\nn3,96000,393216,2,T4\n"
-TASKS = "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec\n" + "".join(
-    f"t{i},{1000 + 500 * (i % 4)},4096,{(1, 1, 2, 0)[i % 4]},{(1000, 400, 1000, 0)[i % 4]},\n" for i in range(12)
+TASKS = "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,creation_time,duration\n" + "".join(
+    f"t{i},{1000 + 500 * (i % 4)},4096,{(1, 1, 2, 0)[i % 4]},{(1000, 400, 1000, 0)[i % 4]},,{i},600\n"
+    for i in range(12)
 )
 HERE = ("--datacenter", "nodes.csv", "--trace", "tasks.csv")
 FILES = ("--nodes", "nodes.csv", "--tasks", "tasks.csv")
@@ -55,6 +56,7 @@ COMMANDS = (
         "--out",
         "batch",
     ),
+    ("simulate", *HERE, "--load", "0.5", "--days", "0.1", "--seeds", "1", "--policy", "ocs", "--out", "timed"),
     ("replay", *FILES, "--policy", "ocs", "--decisions", "placed.csv", "--series", "series.csv"),
     ("defrag", *FILES, "--placements", "placed.csv", "--moves", "3"),
     ("explain", *FILES, "--policy", "ocs", "--task", "t5"),
