@@ -35,9 +35,6 @@ FADE = 1 - 1 / 2000  # per arrival
 # Shares of the datacenter whose demand is planned for: slots soon; scarce shapes where as much leaves as arrives.
 SLOT_WINDOW = 0.3
 STEADY_WINDOW = 0.1
-# Demand that only some shapes or nodes can hold is planned for up to 90 % use. Planning for the last tenth too cost
-# 15 to 25 % more watts on fleets whose frugal nodes are the only ones for large tasks.
-LAST_PART = 0.1
 
 
 @kernel
@@ -63,7 +60,7 @@ def weigh(task: TaskRecord, world: WorldRecord, params: Floats, memory: Floats, 
     fill = min(memory[MEMORY.free_worth], memory[MEMORY.free_vcpu] * params[PARAM.gpus_per_vcpu])
     used = 1.0 - fill / max(capacity, 1.0)
     rest = max(1.0 - used, 0.02)
-    to_come = max(rest - LAST_PART, 0.0)
+    to_come = max(rest - params[PARAM.last_part], 0.0)
     ramp = max(0.0, (used - 0.8) / 0.2)
     gamma = growth(memory)
     gpu_w, reserve_w = params[PARAM.gpu_w], gamma * 1.5 * params[PARAM.spread_w]
@@ -85,7 +82,9 @@ def weigh(task: TaskRecord, world: WorldRecord, params: Floats, memory: Floats, 
     shortest = 0.0
     for i in range(int(params[PARAM.size_count])):
         demand, supply = params[PARAM.size_demand + i], memory[MEMORY.free_slots + i]
-        short, reserved = shortage(demand * window, supply), shortage(demand * to_come * capacity, supply)
+        to_hold = demand * to_come * capacity
+        to_hold += params[PARAM.margin] * math.sqrt(to_hold * params[PARAM.size + i])
+        short, reserved = shortage(demand * window, supply), shortage(to_hold, supply)
         if short <= 0.2 and reserved <= 0.5:  # about 0.01 W per GPU: not worth a pass over the nodes
             continue
         # With 1.5 instead of 0.3, multigpu50 saves 0.3 points less at 0.8; without `mu` its GRAR at 1.0 falls by 0.006.
@@ -108,8 +107,8 @@ def weigh(task: TaskRecord, world: WorldRecord, params: Floats, memory: Floats, 
         for b in range(a + 1):
             if params[PARAM.set_within + a * MAX_SETS + b] > 0:
                 planned = params[PARAM.set_structure + b] * structure + params[PARAM.set_named + b] * named
-                # What a smaller set cannot hold is refused in any case: it makes no other shape scarce.
-                asked += min(planned, memory[MEMORY.set_usable + b])
+                # Little of what a smaller set can never hold makes other shapes scarce: it is refused in any case.
+                asked += min(planned, max(memory[MEMORY.set_usable + b], params[PARAM.set_held + b] * planned))
         short = shortage(asked, supply)
         if short <= 0.3:
             continue
