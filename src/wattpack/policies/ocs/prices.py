@@ -7,6 +7,7 @@
     w      = watts of a typical GPU, spread = most watts between two places (fleet.py)
     lambda = gamma * (1.5 + 13 r) w + (1 - gamma) * (0.75 + 3 r) w    `growing` + `steady`, watts per GPU
     x      = min(1, demand that is planned for / what is free for it)    a shortage
+    y      = the same for all demand to come, with the margin of a knob above 1
     pi_s   = (0.3 growing + steady) * x_s**6 + gamma * 1.5 spread * y_s**20    slots of s GPUs; y: for all to come
     mu     = gamma * 7 w * max(x_s)**3                    stranding
     pi_A   = gamma * 1.5 spread * x_A**20 + max(1.5 steady, (1 - gamma) * 2.2 w) * x_A**6    set A of node shapes
