@@ -18,7 +18,7 @@ from pathlib import Path
 from benchmarks.machine import machine
 from wattpack.files import make_folder, write_text
 
-NAMES = ("run", "startup", "scaling", "paper", "sweep", "extender", "live")
+NAMES = ("run", "startup", "scaling", "time", "paper", "sweep", "extender", "live")
 
 
 def can_have_control_plane() -> bool:

@@ -20,6 +20,9 @@ COMPILED = os.environ.get("NUMBA_DISABLE_JIT", "0") in ("", "0")
 settings.load_profile("usual" if COMPILED else "plain")
 
 
+# Tests are of kernels compiled here, whatever a set-up has left beside the sources (wattpack/jit/shipped.py).
+os.environ["WATTPACK_KERNELS"] = "compile"
+
 # Started in the background of a script (`make test &`), we would ignore Ctrl-C, and so would the commands that tests
 # start and interrupt: what is ignored is inherited.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

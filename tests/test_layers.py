@@ -10,7 +10,7 @@ import pytest
 
 import wattpack
 from wattpack.cli import COMMANDS
-from wattpack.jit.cache import KERNEL_SOURCES
+from wattpack.jit.sources import KERNEL_SOURCES
 
 SOURCE = Path(wattpack.__file__).parent
 GROUND = {"errors", "files"}  # what most rooms stand on
@@ -27,8 +27,9 @@ MAY_IMPORT = {
     "datasets": {"errors", "model"},
     "optimise": GROUND | {"jit", "model", "policies", "engine", "datasets"},
     "choose": GROUND | {"jit", "model", "policies", "engine", "datasets"},
-    "energy": {"errors", "model", "engine"},
-    "experiments": GROUND | {"jit", "model", "policies", "engine", "datasets", "optimise", "choose", "energy"},
+    "energy": {"errors", "model", "engine", "datasets"},
+    "experiments": GROUND
+    | {"frames", "jit", "model", "policies", "engine", "datasets", "optimise", "choose", "energy"},
     "paper": GROUND | {"model", "policies", "datasets", "experiments"},
     "report": GROUND | {"experiments"},
     "comparison": GROUND | {"frames", "experiments", "report"},  # the front door's: what runs, and how it looks

@@ -46,6 +46,7 @@ def shipped_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[
     for folder in (made, ours):
         folder.mkdir(mode=0o700)
     folder = tmp_path / "kernels"
+    monkeypatch.delenv("WATTPACK_KERNELS")
     monkeypatch.setattr(shipped, "FOLDER", folder)
     monkeypatch.setattr(cache, "FOLDER", made)
     monkeypatch.setattr(jit.numba.config, "CACHE_DIR", str(made))
@@ -67,7 +68,7 @@ def write_about(folder: Path, made_by: dict[str, str], target: tuple[str, ...]) 
 
 def test_a_shipped_kernel_is_used_and_nothing_is_compiled(shipped_folder: Path, tmp_path: Path) -> None:
     assert was_loaded(module_of(tmp_path, "wattpack.double_of_test"))
-    assert not jit.is_cold()
+    assert not jit.is_cold("wattpack.double_of_test")
     assert not any((tmp_path / "ours").rglob("*.nbc"))
 
 
@@ -109,3 +110,13 @@ def test_a_damaged_description_means_no_shipped_kernels(shipped_folder: Path, te
     (shipped_folder / shipped.ABOUT).write_text(text)
     shipped.shipped_target.cache_clear()
     assert shipped.shipped_target(cache.DIGEST) is None
+
+
+def test_shipped_kernels_are_not_used_where_the_user_wants_them_compiled(
+    shipped_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert shipped.shipped_target(cache.DIGEST) is not None
+    shipped.shipped_target.cache_clear()
+    monkeypatch.setenv("WATTPACK_KERNELS", "compile")
+    assert shipped.shipped_target(cache.DIGEST) is None
+    assert jit.is_cold("wattpack.double_of_test")

@@ -170,7 +170,7 @@ def main() -> int:
         print(f"wheel: {fault}", file=sys.stderr)
         return 1
     finally:
-        shutil.rmtree(KERNELS, ignore_errors=True)  # a checkout compiles its own, for its own processor
+        shutil.rmtree(KERNELS, ignore_errors=True)  # set-up makes a checkout's own
     say(f"good, in dist/, {time.monotonic() - started_s:.0f} s")
     return 0
 

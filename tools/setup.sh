@@ -70,3 +70,7 @@ if ! cmp -s pyproject.toml $venv/.have/pyproject.toml; then
     cp pyproject.toml $venv/.have/pyproject.toml
 fi
 rm -f $venv/.unfinished
+# The first command would else compile for half a minute. Developers' sets do without: their sources change all the time.
+if [ "$set_name" = core ]; then
+    $venv/bin/python tools/ship_kernels.py --first || say "no kernels compiled ahead; the first command compiles them"
+fi

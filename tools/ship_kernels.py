@@ -1,12 +1,14 @@
-"""Compiles every kernel for a common processor into src/wattpack/kernels, so that a wheel can carry them.
+"""Compiles kernels for a common processor into src/wattpack/kernels, so that they need not be compiled when used.
 
-`make wheel` runs it. The kernels are those that the commands below use; what is missing is compiled by the user's
-machine, so a forgotten command costs its first user seconds and nothing else.
+`make wheel` runs it for every kernel that the commands below use. With `--first`, set-up runs it for what `compare`
+uses, unless that is there already for these sources. What is missing is compiled by the user's machine, so a forgotten
+command costs its first user seconds and nothing else.
 """
 
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import json
 import os
 import platform
@@ -83,6 +85,29 @@ def use_every_kernel(folder: Path) -> None:
     subprocess.run([sys.executable, "-c", code], cwd=deploy, stdout=subprocess.DEVNULL, check=True)
 
 
+def use_first_kernels() -> None:
+    """Compile what `compare` uses, in two processes."""
+    from wattpack.experiments.lineup import DEFAULT_POLICIES
+    from wattpack.experiments.warm_up import warm_up
+
+    warm_up(DEFAULT_POLICIES)
+
+
+def there_already() -> bool:
+    """Whether kernels of these sources are there. Looked up without importing numba: set-up asks each time."""
+    package = Path(__file__).parents[1] / "src" / "wattpack"
+    spec = importlib.util.spec_from_file_location("sources", package / "jit" / "sources.py")
+    assert spec is not None
+    assert spec.loader is not None
+    sources = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(sources)
+    try:
+        about = json.loads((package / "kernels" / "about.json").read_text(encoding="utf-8"))
+        return bool(about["made_by"]["sources"] == sources.DIGEST)
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
+
+
 def keep_kernels(cache: Path, folder: Path) -> int:
     """Copy what Python calls and what is called by address; the steps inside them need not travel."""
     from numba.core.registry import cpu_target
@@ -107,6 +132,9 @@ def keep_kernels(cache: Path, folder: Path) -> int:
 
 
 def main() -> int:
+    first_only = "--first" in sys.argv[1:]
+    if first_only and there_already():
+        return 0
     from wattpack.jit import shipped
 
     common = shipped.COMMON.get(platform.machine())
@@ -118,12 +146,15 @@ def main() -> int:
         environment = {**os.environ, "NUMBA_CPU_NAME": common[0], "NUMBA_CPU_FEATURES": ""}
         with tempfile.TemporaryDirectory(prefix="wattpack-kernels-") as cache:
             environment["WATTPACK_CACHE"] = cache
-            return subprocess.run([sys.executable, __file__], env=environment, check=False).returncode
+            return subprocess.run([sys.executable, *sys.argv], env=environment, check=False).returncode
     from wattpack.jit.cache import FOLDER
 
     assert FOLDER is not None
-    with tempfile.TemporaryDirectory(prefix="wattpack-kernels-") as name:
-        use_every_kernel(Path(name))
+    if first_only:
+        use_first_kernels()
+    else:
+        with tempfile.TemporaryDirectory(prefix="wattpack-kernels-") as name:
+            use_every_kernel(Path(name))
     new = shipped.FOLDER.with_name("kernels.tmp")
     shutil.rmtree(new, ignore_errors=True)
     new.mkdir()

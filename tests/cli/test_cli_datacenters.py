@@ -10,8 +10,13 @@ import pytest
 
 from cli.files import write_nodes, write_tasks
 from wattpack.cli import main
+from wattpack.datasets.alibaba2023_times import timed_trace
+from wattpack.datasets.arrival_shapes import read_shape
 from wattpack.datasets.csv_files import read_datacenter, read_workload
+from wattpack.datasets.generators import generate
+from wattpack.datasets.inflation import seeded
 from wattpack.datasets.sources import DATACENTERS, load_datacenter, load_trace
+from wattpack.datasets.timed_files import read_timed_tasks
 from wattpack.experiments.digests import datacenter_digest, trace_digest
 
 Captured = pytest.CaptureFixture[str]
@@ -80,12 +85,44 @@ def test_an_exported_trace_is_the_same_one_and_all_are_listed(tmp_path: Path, ca
     main(["traces"])
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == 14
-    assert lines[1].split() == ["default", "8,152", "151", "6,086.8", "28.5", "64.3", "7.3", "0.0"]
+    assert lines[1].split()[:8] == ["default", "8,152", "151", "6,086.8", "28.5", "64.3", "7.3", "0.0"]
+    assert lines[1].split()[8:] == ["3.08", "10.0", "57.0"]  # GPU-hours and median minutes of a task, % of services
+
+
+def test_tasks_are_drawn_at_a_load_and_written_with_their_times(tmp_path: Path, capsys: Captured) -> None:
+    out = tmp_path / "drawn.csv"
+    main(
+        [
+            "traces",
+            "default",
+            "--load",
+            "0.01",
+            "--days",
+            "1",
+            "--arrivals",
+            "poisson",
+            "--seed",
+            "3",
+            "--out",
+            str(out),
+        ]
+    )
+    tasks = read_timed_tasks(out)
+    expected = generate(timed_trace("default"), 6_212_000, 0.01, 1, seeded(3).workload, read_shape("poisson"))
+    assert tasks.arrival_s.tolist() == expected.arrival_s.tolist()
+    assert tasks.duration_s.tolist() == expected.duration_s.tolist()
+    assert tasks.workload.gpu_request_milli().tolist() == expected.workload.gpu_request_milli().tolist()
+    assert capsys.readouterr().out.startswith(f"{len(tasks):,} tasks of default over 1 days, 65 of them at time 0; ")
 
 
 @pytest.mark.parametrize(
     "words",
     [
+        ["traces", "--load", "0.5"],
+        ["traces", "default", "--days", "2"],
+        ["traces", "default", "--load", "nan"],
+        ["traces", "default", "--load", "0.5", "--arrivals", "odd"],
+        ["traces", "default", "--load", "0.5", "--seed", "-1"],
         ["datacenters", "nosuch"],
         ["datacenters", "--add", "T4-1"],
         ["datacenters", "--out", "x.csv"],

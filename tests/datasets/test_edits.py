@@ -118,10 +118,51 @@ def test_edits_behind_a_name_are_the_same_edits() -> None:
 
 def test_a_name_and_its_edits_can_be_taken_apart() -> None:
     text = with_edits("a/b c.csv", ["T4-1", "cpu:8c:8g"], ["G2"])
-    assert split_edits(text) == ("a/b c.csv", ["T4-1", "cpu:8c:8g"], ["G2"])
+    assert split_edits(text) == ("a/b c.csv", ["T4-1", "cpu:8c:8g"], ["G2"], [])
     assert short_name(text) == "b c --remove G2 --add T4-1 --add cpu:8c:8g"
     for plain in ("nodes.csv", "my --add", "x --adds y", "x --add a b"):
-        assert split_edits(plain) == (plain, [], [])
+        assert split_edits(plain) == (plain, [], [], [])
+
+
+def test_replaced_gpus_leave_everything_else_of_their_nodes_as_it_is() -> None:
+    before, found = hall(), edited(hall(), ["T4-1"], [], replaced=["2xT4=L4"])
+    assert found.name == "hall --replace 2xT4=L4 --add T4-1"
+    changed = [n for n in range(len(before)) if found.models[found.model[n]] != before.models[before.model[n]]]
+    assert [before.models[before.model[n]] for n in changed] == ["T4", "T4"]  # the last two of three
+    assert [found.models[found.model[n]] for n in changed] == ["L4", "L4"]
+    for column in ("cpu_milli", "memory_mib", "gpus"):
+        assert getattr(found, column)[: len(before)].tolist() == getattr(before, column).tolist()
+    assert found.names[: len(before)] == before.names
+    assert datacenter_digest(edited(hall(), [], [], replaced=["T4=T4"])) == datacenter_digest(hall())
+
+
+def test_a_model_that_is_replaced_everywhere_is_gone_and_edits_behind_a_name_do_the_same() -> None:
+    found = load_datacenter("alibaba2023 --replace T4=L4 --remove P100")
+    assert "T4" not in found.models
+    assert found.gpus[found.model == found.models.index("L4")].sum() == 842
+    assert datacenter_digest(found) == datacenter_digest(
+        load_datacenter("alibaba2023", remove=["P100"], replace=["T4=L4"])
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("T4", "expected two models like T4=L4"),
+        ("=L4", "expected two models like T4=L4"),
+        ("T4=", "expected two models like T4=L4"),
+        ("cpu=T4", "expected two models like T4=L4"),
+        ("H100=L4", "hall has no such node, expected one of"),
+        ("9xT4=L4", "hall has 3 such nodes"),
+        ("T4=abacus", "--replace 'T4=abacus': "),
+        ("T4=L4=A10", "--replace 'T4=L4=A10': "),
+    ],
+)
+def test_a_wrong_replacement_is_one_line_that_says_what_was_expected(text: str, said: str) -> None:
+    with pytest.raises(UserError) as fault:
+        edited(hall(), [], [], replaced=[text])
+    assert said in str(fault.value)
+    assert "\n" not in str(fault.value)
 
 
 def test_a_file_whose_name_looks_like_edits_is_that_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

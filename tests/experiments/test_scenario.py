@@ -8,9 +8,10 @@ import pytest
 
 from experiments.small import SMALL_SPEC, small_experiment, small_inputs, write_plugin, write_spec
 from wattpack.engine.windows.batch import Batch
-from wattpack.experiments.fill_up import Recent, run_fill_up, run_seed
+from wattpack.experiments.fill_up import run_fill_up, run_seed
 from wattpack.experiments.options import Moving, Offered
 from wattpack.experiments.plugins import import_file
+from wattpack.experiments.recent import Recent
 from wattpack.experiments.scenario import labels, new_scenario
 from wattpack.experiments.spec import load_experiment
 from wattpack.experiments.spec.axes import resolve

@@ -23,6 +23,11 @@ ROOM = "wattpack.cli.commands"
 # name -> (function, one line of help)
 COMMANDS = {
     "compare": (f"{ROOM}.compare:compare_command", "Compare policies: savings and GRAR over load."),
+    "simulate": (
+        f"{ROOM}.simulate:simulate_command",
+        "Tasks in time: what a week costs in kWh, money, carbon and waiting.",
+    ),
+    "plan": (f"{ROOM}.plan:plan_command", "The least number of nodes of a type that keeps the wait."),
     "run": (f"{ROOM}.run:run_command", "Run an experiment file: every list in it is an axis."),
     "paper": (f"{ROOM}.paper:paper_command", "The paper again: every figure, table and statement."),
     "bound": (
@@ -39,6 +44,10 @@ COMMANDS = {
     "import": (
         f"{ROOM}.import_:import_command",
         "A Kubernetes cluster as files that every command reads.",
+    ),
+    "import-trace": (
+        f"{ROOM}.import_trace:import_trace_command",
+        "A trace in a public format as a task file with times.",
     ),
     "derive": (
         f"{ROOM}.derive:derive_command",

@@ -11,6 +11,7 @@ from wattpack.cli.streams import note
 from wattpack.errors import RunError
 from wattpack.experiments.curves import Results
 from wattpack.experiments.runner import Outcome
+from wattpack.experiments.scenario import Scenario
 from wattpack.report import provenance
 
 
@@ -20,6 +21,16 @@ def provenance_of(
     words = given_words.get()
     said = shlex.join(["wattpack", *words]) if words else command
     return provenance.provenance_of(said, outcome, results, on, choices)
+
+
+def timed_provenance(
+    outcome: Outcome, scenarios: Sequence[Scenario], on: str, notes: Sequence[str] = ()
+) -> dict[str, Any]:
+    """The same for runs in time. `notes`: what was assumed when inputs were read."""
+    said = shlex.join(["wattpack", *given_words.get()])
+    seeds = sorted({scenario.seed for scenario in scenarios if scenario.timed is not None and scenario.timed.load > 0})
+    found = provenance.made_with(said, outcome, seeds, on)
+    return found | ({"notes": "; ".join(notes)} if notes else {})
 
 
 def raise_if_failed(outcome: Outcome) -> None:

@@ -7,6 +7,8 @@ from pathlib import Path
 
 from wattpack.experiments.curves import Results
 from wattpack.experiments.steady_table import SteadyRow
+from wattpack.experiments.timed_table import Table
+from wattpack.files import is_standard_output
 
 
 def print_curves(results: Results, gpus: float | None = None) -> None:
@@ -26,6 +28,15 @@ def print_steady_states(rows: Sequence[SteadyRow], out: Path) -> None:
 
     print_steady(rows)
     print(f"steady   {out / 'steady.csv'}")
+
+
+def print_runs_in_time(table: Table, beside: Path | None = None) -> None:
+    """The tables of runs in time; on stderr where data go to standard output."""
+    from rich.console import Console
+
+    from wattpack.report.time_terminal import print_time
+
+    print_time(table, Console(stderr=beside is not None and is_standard_output(beside)))
 
 
 def print_paths(**paths: Path | Sequence[Path]) -> None:

@@ -26,6 +26,7 @@ NODE_COLUMNS = ("sn", "cpu_milli", "memory_mib", "gpu", "model")
 NODE_OPTIONAL = ("cpu_model", "base_w", "pool", "only")
 TASK_COLUMNS = ("name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli")
 TASK_OPTIONAL = ("gpu_spec", "cpu_spec", "pool_spec")
+CLASS_COLUMNS = (*TASK_COLUMNS[1:], *TASK_OPTIONAL)  # what makes a class
 ARRIVAL_COLUMN = "creation_time"  # read only where time matters
 
 
@@ -154,26 +155,25 @@ def workload_of(file: Path, found: Iterable[Row]) -> Workload:
     """The tasks of these rows; `file` is what faults name."""
     names: list[str] = []
     tasks: list[TaskClass] = []
+    known: dict[tuple[str | None, ...], TaskClass] = {}  # by cells: tasks are many, classes few
     for row in found:
-        num_gpu = row.amount("num_gpu", MAX_TASK_GPUS)
-        gpu_milli = 0
-        if num_gpu > 0:
-            gpu_milli = row.amount("gpu_milli", GPU_MILLI, least=1)
-            if gpu_milli < GPU_MILLI and num_gpu > 1:
-                raise row.fault("gpu_milli", f"{GPU_MILLI} for a task with num_gpu {num_gpu}")
+        cells = tuple(map(row.cells.get, CLASS_COLUMNS))
+        if cells not in known:
+            known[cells] = _task_class(row)
         names.append(row.text("name"))
-        tasks.append(
-            TaskClass(
-                row.amount("cpu_milli"),
-                row.amount("memory_mib"),
-                num_gpu,
-                gpu_milli,
-                row.spec("gpu_spec"),
-                row.spec("cpu_spec"),
-                row.spec("pool_spec"),
-            )
-        )
+        tasks.append(known[cells])
     return Workload.of(tasks, names, name=file.stem)
+
+
+def _task_class(row: Row) -> TaskClass:
+    num_gpu = row.amount("num_gpu", MAX_TASK_GPUS)
+    gpu_milli = 0
+    if num_gpu > 0:
+        gpu_milli = row.amount("gpu_milli", GPU_MILLI, least=1)
+        if gpu_milli < GPU_MILLI and num_gpu > 1:
+            raise row.fault("gpu_milli", f"{GPU_MILLI} for a task with num_gpu {num_gpu}")
+    amounts = (row.amount("cpu_milli"), row.amount("memory_mib"))
+    return TaskClass(*amounts, num_gpu, gpu_milli, *(row.spec(column) for column in TASK_OPTIONAL))
 
 
 def read_arrival_s(path: str | Path) -> NDArray[np.float64]:
@@ -189,7 +189,11 @@ def read_rows(file: Path, required: tuple[str, ...], optional: tuple[str, ...]) 
 
     A file without any text has no lines; whether that is a fault is the caller's to say.
     """
-    data = read_bytes_up_to(file, MAX_BYTES, "a CSV file")
+    yield from rows_in(file, read_bytes_up_to(file, MAX_BYTES, "a CSV file"), required, optional)
+
+
+def rows_in(file: Path, data: bytes, required: tuple[str, ...], optional: tuple[str, ...]) -> Iterator[Row]:
+    """`read_rows` of a file that was read already."""
     try:
         text = io.TextIOWrapper(io.BytesIO(data), encoding="utf-8-sig").read()
     except UnicodeDecodeError as fault:

@@ -1,7 +1,7 @@
-"""Small edits of a datacenter: nodes removed and nodes added, as on the command line or behind a datacenter's name.
+"""Small edits of a datacenter: nodes removed, given other GPUs, added; as options or behind a datacenter's name.
 
 `alibaba2023 --remove T4 --add 20xH100-8` names the built-in datacenter without its T4 nodes and with 20 nodes of eight
-H100 at the end of the node order. Removals come first, whatever the order of the words.
+H100 at the end of the node order. Removals come first, then replacements, whatever the order of the words.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ ADD = re.compile(r"(?:([0-9]{1,9})x)?(?:(.+)-([0-9]{1,3})|cpu)(?::([0-9]{1,12})c
 REMOVE = re.compile(r"(?:([0-9]{1,9})x)?(.+?)(?:-([0-9]{1,3}))?", re.IGNORECASE)
 ADD_FORM = "expected COUNTxMODEL-GPUS like 20xH100-8, or with vCPU and GiB of a node 20xH100-8:128c:1024g"
 REMOVE_FORM = "expected a model like T4, or COUNTxMODEL-GPUS like 10xT4-2"
-BEHIND_NAME = re.compile(r"\s+--(add|remove)\s+(\S+)")
+REPLACE_FORM = "expected two models like T4=L4, or COUNTxMODEL-GPUS=MODEL like 10xT4-2=L4"
+BEHIND_NAME = re.compile(r"\s+--(add|remove|replace)\s+(\S+)")
 # Short names that mean several models to a label, and the SXM board to somebody who plans nodes.
 SHORT = {"h100": "H100-80GB-HBM3", "a800": "A800-SXM4-80GB"}
 
@@ -48,70 +49,109 @@ class NodeType(NamedTuple):
     cpu_model: str
 
 
-def with_edits(name: str, add: Iterable[str] | None, remove: Iterable[str] | None) -> str:
+def with_edits(
+    name: str, add: Iterable[str] | None, remove: Iterable[str] | None, replaced: Iterable[str] | None = None
+) -> str:
     """The name of a datacenter with edits behind it, which `load_datacenter` understands."""
-    words = [f" --remove {text}" for text in remove or ()] + [f" --add {text}" for text in add or ()]
+    given = (("remove", remove), ("replace", replaced), ("add", add))
+    words = [f" --{option} {text}" for option, texts in given for text in texts or ()]
     for word in words:
         if not BEHIND_NAME.fullmatch(word) or len(word) > MAX_LETTERS:
             raise UserError(f"{word[:MAX_LETTERS].strip()!r}: expected one short word, like 20xH100-8")
     return name + "".join(words)
 
 
-def split_edits(text: str) -> tuple[str, list[str], list[str]]:
-    """The name without edits, what is added, what is removed."""
+def split_edits(text: str) -> tuple[str, list[str], list[str], list[str]]:
+    """The name without edits, what is added, what is removed, what is replaced."""
     first = BEHIND_NAME.search(text)
     if first is None or BEHIND_NAME.sub("", text[first.start() :]) != "":
-        return text, [], []
+        return text, [], [], []
     found = BEHIND_NAME.findall(text, first.start())
-    add, remove = ([word for option, word in found if option == wanted] for wanted in ("add", "remove"))
-    return text[: first.start()], add, remove
+    add, remove, other = ([word for option, word in found if option == name] for name in ("add", "remove", "replace"))
+    return text[: first.start()], add, remove, other
 
 
 def short_name(text: str) -> str:
     """The name for titles: of a file without folder and ending, with the edits."""
-    name, add, remove = split_edits(text)
-    return with_edits(Path(name).stem, add, remove)
+    name, *edits = split_edits(text)
+    return with_edits(Path(name).stem, *edits)
 
 
 def edited(
-    datacenter: Datacenter, add: Sequence[str] | None, remove: Sequence[str] | None, profile: PowerProfile = PAPER
+    datacenter: Datacenter,
+    add: Sequence[str] | None,
+    remove: Sequence[str] | None,
+    profile: PowerProfile = PAPER,
+    replaced: Sequence[str] | None = None,
 ) -> Datacenter:
-    """The datacenter without the nodes of `remove` and then with those of `add`. GPU models must be in `profile`."""
-    name = with_edits(datacenter.name, add, remove)
+    """The datacenter without the nodes of `remove`, with the GPUs of `replaced`, and then with the nodes of `add`.
+
+    GPU models must be in `profile`.
+    """
+    name = with_edits(datacenter.name, add, remove, replaced)
     for text in remove or ():
         datacenter = _without(datacenter, text)
+    for text in replaced or ():
+        datacenter = _with_other_gpus(datacenter, text, profile)
     for text in add or ():
         datacenter = _with(datacenter, _node_type(datacenter, text, profile))
     return replace(datacenter, name=name)
 
 
+def nodes_like(datacenter: Datacenter, text: str, profile: PowerProfile = PAPER) -> tuple[str, int]:
+    """`H100-8` as the catalog names it, and how many nodes of this model and number of GPUs the datacenter has."""
+    found = ADD.fullmatch(text)
+    if found is None or found[1] is not None or found[2] is None:
+        raise UserError(f"nodes {text!r}, expected MODEL-GPUS like H100-8, or H100-8:128c:1024g")
+    asked = _node_type(datacenter, text, profile)
+    same = np.array([model == asked.model for model in datacenter.models])[datacenter.model]
+    return f"{asked.model}-{asked.gpus}", int((same & (datacenter.gpus == asked.gpus)).sum())
+
+
 def _without(datacenter: Datacenter, text: str) -> Datacenter:
-    """Counted nodes are the last ones of their kind in node order."""
+    which = _nodes_meant(datacenter, text, f"--remove {text!r}", REMOVE_FORM)
+    if len(which) == len(datacenter):
+        raise UserError(f"--remove {text!r}: {datacenter.name} has no other nodes, expected at least one that is left")
+    kept: NDArray[np.int64] = np.delete(np.arange(len(datacenter)), which)
+    return _compacted(datacenter.ordered(kept))
+
+
+def _with_other_gpus(datacenter: Datacenter, text: str, profile: PowerProfile) -> Datacenter:
+    """`T4=L4`: nodes, vCPU, memory and number of GPUs stay, the model is another."""
+    option = f"--replace {text!r}"
+    old, equals, new = text.partition("=")
+    if equals == "" or old == "" or new == "" or old.lower() == WITHOUT_GPU:
+        raise UserError(f"{option}, {REPLACE_FORM}")
+    which = _nodes_meant(datacenter, old, option, REPLACE_FORM)
+    model = _model_known(new, profile, option)
+    models = datacenter.models if model in datacenter.models else (*datacenter.models, model)
+    places = datacenter.model.copy()
+    places[which] = models.index(model)
+    return _compacted(replace(datacenter, models=models, model=places))
+
+
+def _nodes_meant(datacenter: Datacenter, text: str, option: str, form: str) -> NDArray[np.int64]:
+    """The nodes of `T4` or `10xT4-2`. Counted nodes are the last ones of their kind in node order."""
     found = REMOVE.fullmatch(text)
     if found is None:
-        raise UserError(f"--remove {text!r}, {REMOVE_FORM}")
+        raise UserError(f"{option}, {form}")
     # Models may end in -80 or so: the whole text is a model first.
     model, gpus = _model_there(datacenter, f"{found[2]}-{found[3]}") if found[3] else None, ""
     if model is None:
         model, gpus = _model_there(datacenter, found[2]), found[3] or ""
     if model is None:
         own = ", ".join(name or WITHOUT_GPU for name in sorted(datacenter.models))
-        raise UserError(f"--remove {text!r}: {datacenter.name} has no such node, expected one of {own}")
+        raise UserError(f"{option}: {datacenter.name} has no such node, expected one of {own}")
     there = np.array([name == model for name in datacenter.models])[datacenter.model]
     if gpus:
         there &= datacenter.gpus == int(gpus)
     which = np.flatnonzero(there)
     count = len(which) if found[1] is None else int(found[1])
     if len(which) == 0:
-        raise UserError(f"--remove {text!r}: {datacenter.name} has no such node, {REMOVE_FORM}")
+        raise UserError(f"{option}: {datacenter.name} has no such node, {form}")
     if not 0 < count <= len(which):
-        raise UserError(
-            f"--remove {text!r}: {datacenter.name} has {len(which)} such nodes, expected a count up to that"
-        )
-    if count == len(datacenter):
-        raise UserError(f"--remove {text!r}: {datacenter.name} has no other nodes, expected at least one that is left")
-    kept: NDArray[np.int64] = np.delete(np.arange(len(datacenter)), which[len(which) - count :])
-    return _compacted(datacenter.ordered(kept))
+        raise UserError(f"{option}: {datacenter.name} has {len(which)} such nodes, expected a count up to that")
+    return which[len(which) - count :]
 
 
 def _model_there(datacenter: Datacenter, name: str) -> str | None:
@@ -136,7 +176,7 @@ def _node_type(datacenter: Datacenter, text: str, profile: PowerProfile) -> Node
         raise UserError(f"--add {text!r}: a node without GPU, expected its vCPU and GiB too, like {count}xcpu:64c:256g")
     if found[2] is not None and not 1 <= gpus <= MAX_GPUS:
         raise UserError(f"--add {text!r}: {gpus} GPUs a node, expected 1 to {MAX_GPUS}")
-    model = "" if found[2] is None else _model_known(found[2], profile, text)
+    model = "" if found[2] is None else _model_known(found[2], profile, f"--add {text!r}")
     cpu_milli, memory_mib, cpu_model = _usual(datacenter, model, gpus)
     if found[4] is not None:
         cpu_milli = int(found[4]) * 1000
@@ -147,13 +187,13 @@ def _node_type(datacenter: Datacenter, text: str, profile: PowerProfile) -> Node
     return NodeType(count, cpu_milli, memory_mib, gpus, model, cpu_model)
 
 
-def _model_known(name: str, profile: PowerProfile, text: str) -> str:
+def _model_known(name: str, profile: PowerProfile, option: str) -> str:
     own = profile.known_gpus
     model = model_of(name, own) or model_of(SHORT.get(name.lower(), name), own) or name
     try:
         profile.gpu(model)
     except UserError as unknown:
-        raise UserError(f"--add {text!r}: {unknown}") from None
+        raise UserError(f"{option}: {unknown}") from None
     return model
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from wattpack.datasets import alibaba2023, alibaba2026
@@ -26,29 +26,30 @@ def load_datacenter(
     power: PowerProfile | str | Path | None = None,
     add: Sequence[str] = (),
     remove: Sequence[str] = (),
+    replace: Sequence[str] = (),
 ) -> Datacenter:
     """A built-in datacenter by name, the nodes of a CSV file, or those of columns: a dict of lists or a pandas frame.
 
     A built-in name wins over a file: write `./NAME` for the file. Columns have the names of the file's. `name` is what
     results call the datacenter; default: that of the built-in one, of the file, or "datacenter".
 
-    `remove` and `add` are edits such as `["T4"]` and `["20xH100-8"]`; they may also stand behind the name, as in
-    `"alibaba2023 --remove T4 --add 20xH100-8"`. `power`: a power profile, or the path of a power file, that knows the
-    models; default: the paper's and the catalog's models.
+    `remove`, `replace` and `add` are edits such as `["T4"]`, `["A10=L4"]` and `["20xH100-8"]`, done in this order; they
+    may also stand behind the name, as in `"alibaba2023 --remove T4 --add 20xH100-8"`. `power`: a power profile, or the
+    path of a power file, that knows the models; default: the paper's and the catalog's models.
     """
     profile = as_profile(power)
     if isinstance(source, str) and not _is_there(source):
-        source, more, less = split_edits(source)
-        add, remove = (*more, *add), (*less, *remove)
+        source, more, less, other = split_edits(source)
+        add, remove, replace = (*more, *add), (*less, *remove), (*other, *replace)
     if isinstance(source, Columns) and not isinstance(source, str | Path):
         found = datacenter_from(source, name or "datacenter", profile)
     elif isinstance(source, str) and source in BUILT_IN:
         found = BUILT_IN[source].datacenter()
     else:
         found = read_datacenter(_existing(source, "datacenter", DATACENTERS), profile)
-    if add or remove:
-        found = edited(found, add, remove, profile)
-    return found if name is None else replace(found, name=name)
+    if add or remove or replace:
+        found = edited(found, add, remove, profile, replace)
+    return found if name is None else dataclasses.replace(found, name=name)
 
 
 def load_trace(source: str | Path | Columns, name: str | None = None) -> Workload:
@@ -63,7 +64,7 @@ def load_trace(source: str | Path | Columns, name: str | None = None) -> Workloa
         found = alibaba2023.trace(source)
     else:
         found = read_workload(_existing(source, "trace", alibaba2023.TRACES))
-    return found if name is None else replace(found, name=name)
+    return found if name is None else dataclasses.replace(found, name=name)
 
 
 def as_datacenter(given: Datacenter | str | Path, profile: PowerProfile = PAPER) -> Datacenter:

@@ -8,12 +8,16 @@ from pathlib import Path
 
 import numpy as np
 
+from wattpack.datasets.speed_files import SpeedTable
+from wattpack.datasets.timed_trace import TimedTrace
+from wattpack.energy.signal import Signal
 from wattpack.jit import source_digest
 from wattpack.model.nodes import Datacenter
 from wattpack.model.policy import Mix, Policy
 from wattpack.model.pools import OPEN
 from wattpack.model.power import PROFILES, PowerProfile, profile_text
 from wattpack.model.tasks import TaskClass, Workload
+from wattpack.model.timed_tasks import TimedTasks
 from wattpack.policies import BUILT_IN
 
 PACKAGE = Path(__file__).parents[1]
@@ -35,9 +39,17 @@ def steady_code_digest(moving: bool) -> str:
     return digest((PACKAGE / "experiments" / "steady.py").read_bytes() + moves.encode())
 
 
+@cache
+def timed_code_digest() -> str:
+    """Of the further code that decides the result of a run in time."""
+    files = ("timed.py", "timed_options.py", "timed_result.py")
+    own = b"".join((PACKAGE / "experiments" / file).read_bytes() for file in files)
+    return digest(own + source_digest(PACKAGE / "energy").encode())
+
+
 def all_code_digest() -> str:
     """Of the code of every kind of scenario: a worker must have the same."""
-    return digest((code_digest() + steady_code_digest(moving=True)).encode())
+    return digest((code_digest() + steady_code_digest(moving=True) + timed_code_digest()).encode())
 
 
 def datacenter_digest(datacenter: Datacenter) -> str:
@@ -54,6 +66,31 @@ def trace_digest(trace: Workload) -> str:
     texts = "".join(f"{_class_text(task)}, " for task in trace.classes)
     classes = f"({texts.removesuffix(', ') if len(trace.classes) != 1 else texts.removesuffix(' ')})"
     return digest(classes.encode() + np.ascontiguousarray(trace.sequence, dtype="<i4").tobytes())
+
+
+def timed_digest(tasks: TimedTrace | TimedTasks) -> str:
+    """Of tasks with times, or of what they are drawn from."""
+    if isinstance(tasks, TimedTrace):
+        classes = Workload(tasks.classes, tasks.class_index, None, tasks.name)
+        times = (tasks.duration_s, tasks.slack_s, tasks.weight)
+    else:
+        classes, times = tasks.workload, (tasks.arrival_s, tasks.duration_s, tasks.slack_s)
+    start = tasks.start.isoformat() if isinstance(tasks, TimedTasks) and tasks.start is not None else ""
+    texts = "\n".join((trace_digest(classes), start, *tasks.service_class))
+    columns = b"".join(np.ascontiguousarray(one, dtype="<f8").tobytes() for one in times)
+    return digest(texts.encode() + columns + tasks.batch.tobytes())
+
+
+def signal_digest(signal: Signal) -> str:
+    """Of the values and what they are; names and notes have no part."""
+    said = repr((signal.quantity, signal.kind, signal.currency, signal.from_start))
+    columns = (signal.time_s, signal.value)
+    return digest(said.encode() + b"".join(np.ascontiguousarray(one, dtype="<f8").tobytes() for one in columns))
+
+
+def speed_digest(table: SpeedTable) -> str:
+    """Of a table of the user's own; the built-in one is part of `code_digest`."""
+    return digest(repr(sorted(table.items())).encode()) if table else ""
 
 
 def _class_text(task: TaskClass) -> str:

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Callable, Hashable
-from threading import Lock
-from typing import Any, TypeVar
-
 from wattpack.datasets.inflation import UP_TO, node_order, run_workload, seeded
 from wattpack.engine.runs.arrivals import simulate
 from wattpack.engine.runs.record import Run
 from wattpack.engine.windows.batch import Batch, simulate_windows
+from wattpack.experiments.recent import Recent
 from wattpack.experiments.scenario import Inputs, Scenario
 from wattpack.model.nodes import Datacenter
 from wattpack.model.policy import Mix
@@ -18,30 +14,6 @@ from wattpack.model.power import PAPER, PowerProfile
 from wattpack.model.target import Target
 from wattpack.model.tasks import Workload
 from wattpack.policies.expression import parse
-
-T = TypeVar("T")
-
-
-class Recent:
-    """The few latest values by key, for threads: all policies of a seed share its workload and node order."""
-
-    def __init__(self, size: int) -> None:
-        self._size, self._values, self._lock = size, OrderedDict[Hashable, Any](), Lock()
-
-    def get(self, key: Hashable, make: Callable[[], T]) -> T:
-        """The value of `key`, made if it is not there (twice, if two threads ask at once: that does no harm)."""
-        with self._lock:
-            if key in self._values:
-                self._values.move_to_end(key)
-                value: T = self._values[key]
-                return value
-        value = make()
-        with self._lock:
-            self._values[key] = value
-            while len(self._values) > self._size:
-                self._values.popitem(last=False)
-        return value
-
 
 # Runs of one seed come together, so few are enough; a datacenter of 100,000 nodes is 15 MB.
 _targets, _workloads, _ordered = Recent(32), Recent(8), Recent(4)

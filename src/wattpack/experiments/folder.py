@@ -1,8 +1,8 @@
-"""The results folder: one file for each finished run, `experiment.json`, `summary.csv`, `steady.csv`.
+"""The results folder: one file for each finished run, `experiment.json`, `summary.csv`, `steady.csv`, `time.csv`.
 
-Fill-ups are `runs/ID.parquet`, steady states `steady/ID.parquet`. A run whose file is there is not run again; a changed
-scenario has another id; two folders merge by copying `runs` and `steady`. DuckDB reads it directly
-(docs/guide/experiments.md has more):
+Fill-ups are `runs/ID.parquet`, steady states `steady/ID.parquet`, runs in time `time/ID.parquet`. A run whose file is
+there is not run again; a changed scenario has another id; two folders merge by copying these three. DuckDB reads them
+directly (docs/guide/experiments.md has more):
 
     SELECT trace, policy, load, avg(eopc_w) FROM 'out/runs/*.parquet' GROUP BY ALL ORDER BY ALL
 """
@@ -28,10 +28,12 @@ from wattpack.experiments.run_files import (
     read_runs,
     read_steady_states,
 )
-from wattpack.experiments.scenario import FILL_UP, STEADY, Scenario, fill_up_of, labels
+from wattpack.experiments.scenario import FILL_UP, STEADY, TIMED, Scenario, fill_up_of, labels
+from wattpack.experiments.timed_result import Series, TimedNumbers
+from wattpack.experiments.timed_run_files import read_numbers, read_series
 from wattpack.files import make_folder, say, sync_all, write_text, write_whole
 
-FOLDERS = {FILL_UP: "runs", STEADY: "steady"}  # where the run files of a kind are
+FOLDERS = {FILL_UP: "runs", STEADY: "steady", TIMED: "time"}  # where the run files of a kind are
 NAMED = 3  # damaged files that are named; of more, the number
 
 
@@ -120,6 +122,21 @@ class ResultsFolder:
         there = self._files(wanted.values())
         found = dict(read_steady_states(dict.fromkeys(file for file in wanted.values() if file in there)))
         return {scenario: found[file] for scenario, file in wanted.items() if file in found}
+
+    def read_timed(self, scenarios: Iterable[Scenario]) -> dict[Scenario, TimedNumbers]:
+        """The numbers of the finished runs in time among the scenarios, in their order."""
+        wanted = {scenario: self.run_file(scenario) for scenario in scenarios if scenario.kind == TIMED}
+        there = self._files(wanted.values())
+        files = dict.fromkeys(file for file in wanted.values() if file in there)
+        for file in files:
+            if fault_of(file) == DAMAGED:
+                raise UserError(f"{file}: damaged, not a run file as it was written, expected to run it again")
+        found = read_numbers(files)
+        return {scenario: found[file] for scenario, file in wanted.items() if file in found}
+
+    def read_series(self, scenario: Scenario) -> Series:
+        """The series of a finished run in time."""
+        return read_series(self.run_file(scenario))
 
     def _read(self, wanted: Sequence[tuple[str, Scenario]], label: Mapping[Scenario, str] | None = None) -> Results:
         label = labels(scenario for _, scenario in wanted) if label is None else label

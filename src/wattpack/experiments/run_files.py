@@ -1,6 +1,7 @@
 """Run files: the result of one scenario as a Parquet file with a checksum, and how it is read again with DuckDB.
 
-A fill-up has a row for each of LOADS, a steady state has one row. The scenario is in constant columns.
+A fill-up has a row for each of LOADS, a steady state one row, a run in time a row for each mark
+(`timed_run_files.py`). The scenario is in constant columns.
 """
 
 from __future__ import annotations
@@ -29,6 +30,11 @@ DAMAGED, WITHOUT_CHECKSUM = "damaged", "of an earlier version, without a checksu
 
 def run_file(scenario: Scenario, inputs: Inputs) -> bytes:
     """Run a scenario of any kind; returns the file that is stored."""
+    if scenario.timed is not None:  # 30 ms of imports that other kinds do without
+        from wattpack.experiments.timed import run_timed_scenario
+        from wattpack.experiments.timed_run_files import encode_timed
+
+        return encode_timed(scenario, run_timed_scenario(scenario, inputs))
     if scenario.steady is not None:
         return encode_steady(scenario, run_steady_state(scenario, inputs))
     return encode_run(scenario, read_at_loads(run_fill_up(scenario, inputs), scenario.up_to))

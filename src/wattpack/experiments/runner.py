@@ -22,6 +22,8 @@ from wattpack.experiments.scenario import FILL_UP, Inputs, Scenario, choice_line
 from wattpack.experiments.spec.axes import Experiment, resolve
 from wattpack.experiments.steady_table import SteadyRow, steady_rows, write_steady
 from wattpack.experiments.summary import write_summary_parts
+from wattpack.experiments.timed_result import TimedNumbers
+from wattpack.experiments.timed_table import write_time
 from wattpack.experiments.warm_up import warm_up
 
 Report = Callable[[int, int, str], None]  # runs done, runs in all, what just ended
@@ -90,7 +92,9 @@ def run_all(
     outcome = Outcome(skipped=len(scenarios) - len(missing))
     report(outcome.skipped, len(scenarios), "")
     if missing:
-        executor = open_executor(on, missing, inputs, workers, shipped, partial(warm_up, [s.policy for s in missing]))
+        in_time = any(scenario.timed is not None for scenario in missing)
+        warm = partial(warm_up, [scenario.policy for scenario in missing], in_time)
+        executor = open_executor(on, missing, inputs, workers, shipped, warm)
         synced = started
         try:
             with closing(stream(executor, missing)) as results:
@@ -112,11 +116,12 @@ def run_all(
 
 
 def summarise(folder: ResultsFolder, scenarios: Sequence[Scenario]) -> Path:
-    """Write `summary.csv` of the finished runs, a few of them in memory at a time, and `steady.csv` if there are any
-    steady states. Returns the path of the first."""
+    """Write `summary.csv` of the finished runs, a few of them in memory at a time, and `steady.csv` and `time.csv` if
+    there are steady states and runs in time. Returns the path of the first."""
     path = folder.path / "summary.csv"
     write_summary_parts(path, _summary_parts(folder, [s for s in scenarios if s.kind == FILL_UP]))
     summarise_steady(folder, scenarios)
+    summarise_timed(folder, scenarios)
     return path
 
 
@@ -126,6 +131,14 @@ def summarise_steady(folder: ResultsFolder, scenarios: Sequence[Scenario]) -> li
     if rows:
         write_steady(folder.path / "steady.csv", rows)
     return rows
+
+
+def summarise_timed(folder: ResultsFolder, scenarios: Sequence[Scenario]) -> dict[Scenario, TimedNumbers]:
+    """The numbers of the finished runs in time; `time.csv` is written if there are any."""
+    results = folder.read_timed(scenarios)
+    if results:
+        write_time(folder.path / "time.csv", results)
+    return results
 
 
 def _summary_parts(folder: ResultsFolder, scenarios: Sequence[Scenario]) -> Iterator[tuple[Results, Sequence[str]]]:

@@ -4,32 +4,44 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from math import inf
 from typing import Any
 
 from wattpack.choose.choice import resolve
 from wattpack.datasets.inflation import UP_TO
+from wattpack.datasets.speed_files import SpeedTable
+from wattpack.datasets.timed_trace import TimedTrace
+from wattpack.energy.signal import Signal
 from wattpack.engine.windows.batch import Batch
+from wattpack.experiments import timed_options
 from wattpack.experiments.digests import (
     code_digest,
     datacenter_digest,
     digest,
     policy_digest,
     profile_digest,
+    signal_digest,
+    speed_digest,
     steady_code_digest,
+    timed_code_digest,
+    timed_digest,
     trace_digest,
 )
 from wattpack.experiments.options import Moving, Offered
+from wattpack.experiments.timed_options import Timed
 from wattpack.model.nodes import Datacenter
 from wattpack.model.power import PAPER, PowerProfile
 from wattpack.model.tasks import Workload
+from wattpack.model.timed_tasks import TimedTasks
 from wattpack.policies.expression import FILL_UP as FILL_UP  # kinds of scenarios
 from wattpack.policies.expression import STEADY as STEADY
 from wattpack.policies.expression import canonical
 
-NAMES = ("datacenter", "trace")  # may differ between machines (paths): no part of the id, their digests are
+TIMED = "timed"
+# May differ between machines (paths): no part of the id, their digests are.
+NAMES = ("datacenter", "trace", *timed_options.NAMES)
 DIGESTS = ("datacenter_digest", "trace_digest", "policy_digest", "profile_digest")
 
 
@@ -50,6 +62,7 @@ class Scenario:
     batch: Batch | None = None  # windows of tasks that are placed together
     steady: Offered | None = None  # a steady state at this offered load; None: a fill-up
     moving: Moving | None = None  # moves of placed tasks, in a steady state
+    timed: Timed | None = None  # a run in time
     word: str = ""  # `auto` where it chose the policy; no part of the id: the run is that of the policy chosen
 
     @property
@@ -59,7 +72,7 @@ class Scenario:
 
     @property
     def kind(self) -> str:
-        return FILL_UP if self.steady is None else STEADY
+        return TIMED if self.timed is not None else FILL_UP if self.steady is None else STEADY
 
     @property
     def label(self) -> str:
@@ -74,6 +87,9 @@ class Scenario:
         decisive["code"] = code_digest()
         if self.steady is not None:
             decisive["steady_code"] = steady_code_digest(self.moving is not None)
+        if self.timed is not None:
+            decisive |= {name: getattr(self.timed, name) for name in timed_options.DIGESTS}
+            decisive["timed_code"] = timed_code_digest()
         return digest(json.dumps(decisive, sort_keys=True).encode())
 
     def columns(self) -> dict[str, Any]:
@@ -96,11 +112,15 @@ class Scenario:
             found |= {"kind": STEADY, "load": self.steady.load, "tasks": self.steady.arrivals}
             found |= {"batch_seconds": batch.seconds, "defrag_every": moving.every}
             found |= {"defrag_moves": moving.moves, "defrag_pause_seconds": moving.pause_s}
+        if self.timed is not None:
+            own = self.timed._asdict()
+            found |= {"kind": TIMED} | {name: own[name] for name in own if name not in timed_options.DIGESTS}
         return found
 
     def __str__(self) -> str:
         steady = "" if self.steady is None else f", steady at {self.steady.load:g}"
-        return f"{self.trace}, {self.label}, seed {self.seed}{steady}"
+        timed = "" if self.timed is None else f", in time ({self.timed.text})"
+        return f"{self.trace}, {self.label}, seed {self.seed}{steady}{timed}"
 
 
 def fill_up_of(row: Mapping[str, Any]) -> Scenario | None:
@@ -121,6 +141,10 @@ class Inputs:
     datacenters: dict[str, Datacenter]
     traces: dict[str, Workload]
     profiles: dict[str, PowerProfile]
+    # Of runs in time: tasks with times by the trace's name, signals by (quantity, name), speeds by name.
+    timed: dict[str, TimedTrace | TimedTasks] = field(default_factory=dict)
+    signals: dict[tuple[str, str], Signal] = field(default_factory=dict)
+    speeds: dict[str, SpeedTable] = field(default_factory=dict)
 
     @cached_property
     def digests(self) -> dict[str, dict[str, str]]:
@@ -129,6 +153,14 @@ class Inputs:
             "datacenter": {name: datacenter_digest(datacenter) for name, datacenter in self.datacenters.items()},
             "trace": {name: trace_digest(trace) for name, trace in self.traces.items()},
             "profile": {name: profile_digest(name, profile) for name, profile in self.profiles.items()},
+            "timed": {name: timed_digest(tasks) for name, tasks in self.timed.items()},
+            "speed": {name: speed_digest(table) for name, table in self.speeds.items()},
+            **{
+                quantity: {
+                    name: signal_digest(signal) for (own, name), signal in self.signals.items() if own == quantity
+                }
+                for quantity in dict.fromkeys(quantity for quantity, _ in self.signals)
+            },
         }
 
 
@@ -162,15 +194,15 @@ def new_scenario(
         batch,
         steady,
         moving,
-        "" if choice is None else canonical(policy),
+        word="" if choice is None else canonical(policy),
     )
 
 
 def choice_lines(scenarios: Sequence[Scenario], inputs: Inputs) -> list[str]:
     """What `auto` chose and why, a line for each trace and kind of scenario; none without `auto`."""
     lines = []
-    for kind in (FILL_UP, STEADY):
-        own = labels(scenario for scenario in scenarios if scenario.word and scenario.kind == kind)
+    for kind in (FILL_UP, STEADY):  # `auto` chooses for a run in time as for a steady state
+        own = labels(s for s in scenarios if s.word and (STEADY if s.kind == TIMED else s.kind) == kind)
         for (label, word), scenario in {(label, scenario.word): scenario for scenario, label in own.items()}.items():
             nodes, tasks = inputs.datacenters[scenario.datacenter], inputs.traces[scenario.trace]
             _, choice = resolve(word, nodes, tasks, inputs.profiles[scenario.profile], kind)

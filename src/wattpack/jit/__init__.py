@@ -21,10 +21,10 @@ from numba.extending import intrinsic
 
 from wattpack.jit import cache, shipped
 from wattpack.jit.cache import KernelCache, StepCache, is_ours
-from wattpack.jit.cache import source_digest as source_digest  # for ids of runs
 from wattpack.jit.plain import COMPILED as COMPILED
 from wattpack.jit.plain import interpreted as interpreted  # for check_policy
 from wattpack.jit.plain import is_kernel as is_kernel
+from wattpack.jit.sources import source_digest as source_digest  # for ids of runs
 from wattpack.jit.steps import StepCompiler
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -143,14 +143,15 @@ call_for_int = _caller(types.int64)  # 15 ns a call (measured)
 call_for_none = _caller(types.none)
 
 
-def is_cold() -> bool:
-    """Whether nothing has been compiled yet, here or for the wheel: the first run will take seconds longer."""
-    if not COMPILED or shipped.shipped_target(cache.DIGEST) is not None:
+def is_cold(module: str = "wattpack.engine.runs.arrivals") -> bool:
+    """Whether the kernels of this module, one that the command needs, are neither compiled yet nor shipped."""
+    if not COMPILED:
         return False
-    return cache.FOLDER is None or not any(cache.FOLDER.rglob("*.nbi"))
+    folders = [cache.FOLDER, shipped.FOLDER if shipped.shipped_target(cache.DIGEST) is not None else None]
+    return not any(folder is not None and any((folder / module).glob("*.nbi")) for folder in folders)
 
 
-def say_if_compiling(stream: Any = None) -> None:
-    """Tell the user once that the first run compiles; call before the first kernel is used."""
-    if is_cold():
-        print("compiling kernels for this machine (once, about 30 s) ...", file=stream or sys.stderr, flush=True)
+def say_if_compiling(module: str = "wattpack.engine.runs.arrivals") -> None:
+    """Tell the user that the first run compiles; call before the first kernel is used."""
+    if is_cold(module):
+        print("compiling kernels for this machine (once, about 30 s) ...", file=sys.stderr, flush=True)

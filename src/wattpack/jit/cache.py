@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 import pickle
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -17,30 +16,8 @@ from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataC
 
 from wattpack.files import make_private, private_temporary_folder, say, why
 from wattpack.jit import shipped
+from wattpack.jit.sources import DIGEST as DIGEST
 from wattpack.jit.steps import rebuild_step, reduce_step
-
-# What kernels are made of. An edit anywhere else keeps the compiled kernels (tests/test_layers.py checks the list).
-KERNEL_SOURCES = ("jit", "model", "policies", "engine", "optimise", "kube/extender_json.py")
-
-
-def source_digest(folder: Path, parts: Sequence[str] = ("",)) -> str:
-    """Digest of the Python sources under `folder`, or only of these parts of it.
-
-    numba checks only the file of the function itself for changes; a callee edited in another file would give the old
-    result (measured). A cache folder named after this digest cannot go stale.
-    """
-    digest = hashlib.sha256()
-    files = {
-        file
-        for part in parts
-        for file in ((folder / part).rglob("*.py") if (folder / part).is_dir() else [folder / part])
-    }
-    for path in sorted(files):
-        digest.update(path.relative_to(folder).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
-    return digest.hexdigest()[:16]
-
-
-DIGEST = source_digest(Path(__file__).parents[1], KERNEL_SOURCES)
 
 
 def cache_folder() -> Path | None:

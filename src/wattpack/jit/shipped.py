@@ -1,14 +1,16 @@
 """Kernels that came with the package: machine code for a common processor, so that an installed wattpack need not
 compile.
 
-`tools/ship_kernels.py` makes the folder for a wheel; a checkout has none. It is used only if it was made from these
-sources, by this Python and numba, for a processor whose instructions this one has. Otherwise kernels are compiled.
-Loading it runs what it holds, so it is trusted as the sources beside it are.
+`tools/ship_kernels.py` makes the folder: all kernels for a wheel, those of `compare` when a checkout is set up. It is
+used only if it was made from these sources, by this Python and numba, for a processor whose instructions this one has.
+Otherwise kernels are compiled, as they are with `WATTPACK_KERNELS=compile`. Loading it runs what it holds, so it is
+trusted as the sources beside it are.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import platform
 import sys
 from functools import cache
@@ -46,6 +48,8 @@ def made_by(source_digest: str) -> dict[str, str]:
 @cache
 def shipped_target(source_digest: str) -> Target | None:
     """The target of the kernels in `FOLDER`, or None where there are none that can be used here."""
+    if os.environ.get("WATTPACK_KERNELS") == "compile":
+        return None
     try:
         about = json.loads((FOLDER / ABOUT).read_text(encoding="utf-8"))
     except (OSError, ValueError):

@@ -34,7 +34,7 @@ def read_cluster_files(paths: Iterable[Path]) -> ClusterObjects:
     claims: dict[tuple[str, str], ResourceClaim] = {}
     slices: dict[str, ResourceSlice] = {}
     for path in paths:
-        for place, kind, text in _objects(path):
+        for place, kind, text in objects_in(path):
             try:
                 if kind == "Node":
                     node = NODE.decode(text)
@@ -55,7 +55,7 @@ def read_cluster_files(paths: Iterable[Path]) -> ClusterObjects:
     return ClusterObjects(list(nodes.values()), list(pods.values()), Claims(slices.values(), claims.values()))
 
 
-def _objects(path: Path) -> Iterator[tuple[str, str, bytes | msgspec.Raw]]:
+def objects_in(path: Path) -> Iterator[tuple[str, str, bytes | msgspec.Raw]]:
     """Place, kind and text of each object. Items of a NodeList may have no kind of their own."""
     text = read_bytes_up_to(path, MAX_BYTES, "a JSON file")
     whole = _kind(text, str(path))

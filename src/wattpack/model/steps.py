@@ -47,3 +47,7 @@ class Steps:
     def shifted(self, seconds: float) -> Steps:
         """The same steps, all this much later."""
         return Steps(self.time_s + seconds, self.value)
+
+    def scaled(self, factor: float) -> Steps:
+        """The same steps in another unit."""
+        return Steps(self.time_s, self.value * factor)

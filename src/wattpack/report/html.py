@@ -33,7 +33,7 @@ from wattpack.report.steady_section import steady_section
 from wattpack.report.style import REASONS, look, trace_title
 
 PAGE = resources.files("wattpack.report") / "page"
-SCRIPTS = ("chart.js", "page.js")
+SCRIPTS = ("parts.js", "chart.js", "page.js")
 
 
 def write_report(
@@ -68,12 +68,12 @@ def report(
     found = traces(results)
     policies = list(dict.fromkeys(policy for _, policy in results))
     coloured = list(dict.fromkeys([*policies, *(row.policy for row in steady)]))
-    style = _asset("page.css") + _colours(coloured)
-    script = "\n".join(_asset(name) for name in SCRIPTS)
-    return _fill(
-        _asset("template.html"),
+    style = asset("page.css") + colours(coloured)
+    script = "\n".join(asset(name) for name in SCRIPTS)
+    return fill(
+        asset("template.html"),
         {
-            "policy": html.escape(_content_policy(style, script)),
+            "policy": html.escape(content_policy(style, script)),
             "style": style,
             "script": script,
             "data": json_in_script(payload(results, gpus)),
@@ -109,7 +109,7 @@ def _many(count: int, one: str, several: str) -> str:
     return f"{count} {one if count == 1 else several}"
 
 
-def _colours(policies: Sequence[str]) -> str:
+def colours(policies: Sequence[str]) -> str:
     """Colour classes p0, p1, ... of the policies and r0, r1, ... of the reasons, on light and on dark."""
     light = [f".p{place}{{--c:{look(policy).colour}}}" for place, policy in enumerate(policies)]
     dark = [f".p{place}{{--c:{look(policy).colour_dark}}}" for place, policy in enumerate(policies)]
@@ -125,7 +125,7 @@ def _reasons() -> list[tuple[str, str, str]]:
     return [REASONS.get(name, (name, "#888888", "#888888")) for name in names]
 
 
-def _content_policy(style: str, script: str) -> str:
+def content_policy(style: str, script: str) -> str:
     def source(text: str) -> str:
         return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
@@ -135,10 +135,10 @@ def _content_policy(style: str, script: str) -> str:
     )
 
 
-def _asset(name: str) -> str:
+def asset(name: str) -> str:
     return (PAGE / name).read_text(encoding="utf-8")
 
 
-def _fill(template: str, parts: Mapping[str, str]) -> str:
+def fill(template: str, parts: Mapping[str, str]) -> str:
     """Replace {{name}} in one pass: a part that contains braces itself is left alone."""
     return re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], template)

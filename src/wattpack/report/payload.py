@@ -8,6 +8,8 @@ policies are a page of 0.8 MB; as JSON numbers they were 1.4 MB.
 from __future__ import annotations
 
 import json
+from functools import lru_cache
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -79,20 +81,26 @@ def _curve(results: Results, trace: str, policy: str, place: int, units: dict[st
 
 
 def packed(values: Array, unit: float) -> str:
-    """`values` at the page's loads: differences of whole units in VLQ, `~` for NaN, nothing for NaN at the end."""
-    whole = [round(value / unit) if np.isfinite(value) else None for value in values[::EVERY].tolist()]
+    """`values` at the page's loads, packed."""
+    return pack(values[::EVERY], unit)
+
+
+def pack(values: Array, unit: float) -> str:
+    """`values` as differences of whole units in VLQ, `~` for NaN, nothing for NaN at the end."""
+    whole = [round(value / unit) if isfinite(value) else None for value in values.tolist()]
     while whole and whole[-1] is None:
         whole.pop()
-    text, before = "", 0
+    parts, before = [], 0
     for value in whole:
         if value is None:
-            text += "~"
+            parts.append("~")
             continue
-        text += _vlq(value - before)
+        parts.append(_vlq(value - before))
         before = value
-    return text
+    return "".join(parts)
 
 
+@lru_cache(4096)  # series over time have a million values and few differences
 def _vlq(number: int) -> str:
     """Five bits a character, the least first; the sixth says that more follow; the sign is the lowest bit of all."""
     rest, text = (abs(number) << 1) | (number < 0), ""

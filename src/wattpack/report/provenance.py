@@ -18,6 +18,12 @@ def provenance_of(
 ) -> dict[str, Any]:
     """choices: what `auto` chose and why."""
     seeds = sorted({seed for curves in results.values() for seed in curves.seeds if seed >= 0})
+    return made_with(command, outcome, seeds, on, choices)
+
+
+def made_with(
+    command: str, outcome: Outcome, seeds: Sequence[int], on: str, choices: Sequence[str] = ()
+) -> dict[str, Any]:
     return {
         "command": command,
         "made": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),

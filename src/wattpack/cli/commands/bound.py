@@ -33,6 +33,7 @@ def bound_command(
     datacenter: str = alibaba2023.NAME,
     add: list[str] | None = None,
     remove: list[str] | None = None,
+    replace: list[str] | None = None,
     trace: list[str] | None = None,
     loads: str = DEFAULT_LOADS,
     seed: int | None = None,
@@ -54,6 +55,8 @@ def bound_command(
         again.
     remove
         Nodes to leave out, first: a model like T4, or 10xT4-2; may be given again.
+    replace
+        Nodes that get other GPUs, as T4=L4 or 10xT4-2=L4, all else the same; may be given again.
     trace
         Built-in name or CSV file of tasks; may be given again.
     loads
@@ -73,7 +76,7 @@ def bound_command(
     out
         Write the table to this CSV file.
     """
-    datacenter = with_edits(datacenter, add, remove)
+    datacenter = with_edits(datacenter, add, remove, replace)
     at = _loads(loads)
     if expected and (seed is not None or offline is not None):
         raise UserError("--expected with --seed or --offline, expected one of them: a search needs tasks, not shares")

@@ -39,6 +39,7 @@ def compare_command(
     datacenter: str = alibaba2023.NAME,
     add: list[str] | None = None,
     remove: list[str] | None = None,
+    replace: list[str] | None = None,
     trace: list[str] | None = None,
     policy: list[str] | None = None,
     seeds: int = DEFAULT_SEEDS,
@@ -71,6 +72,8 @@ def compare_command(
         again.
     remove
         Nodes to leave out, first: a model like T4, or 10xT4-2; may be given again.
+    replace
+        Nodes that get other GPUs, as T4=L4 or 10xT4-2=L4, all else the same; may be given again.
     trace
         Built-in name (default, multigpu20 ... gpuspec33) or CSV file of tasks; may be given again.
     policy
@@ -109,7 +112,7 @@ def compare_command(
     no_check
         Run plugins without checking their policies first (about a second each).
     """
-    datacenter = with_edits(datacenter, add, remove)
+    datacenter = with_edits(datacenter, add, remove, replace)
     plugins = load_plugins(plugin or [], not no_check)
     loads = parse_loads(steady) if steady is not None else ()
     moving = parse_moving(defrag_every, defrag_moves, defrag_pause_seconds, bool(loads))

@@ -23,6 +23,7 @@ def datacenters_command(
     *,
     add: list[str] | None = None,
     remove: list[str] | None = None,
+    replace: list[str] | None = None,
     profile: str | None = None,
     power: Path | None = None,
     out: Path | None = None,
@@ -38,6 +39,8 @@ def datacenters_command(
         again.
     remove
         Nodes to leave out, first: a model like T4, or 10xT4-2; may be given again.
+    replace
+        Nodes that get other GPUs, as T4=L4 or 10xT4-2=L4, all else the same; may be given again.
     profile
         Show the watts of this power profile only: paper, linear, concave, measured.
     power
@@ -47,11 +50,11 @@ def datacenters_command(
     """
     profiles = list(PROFILES.values()) if profile is None and power is None else [profile_option(profile, power)]
     if name is None:
-        if add or remove or out is not None:
+        if add or remove or replace or out is not None:
             raise UserError("datacenters: expected the name or the file of a datacenter to edit or write")
         print_list()
         return
-    datacenter = load_datacenter(name, power=profiles[0], add=add or (), remove=remove or ())
+    datacenter = load_datacenter(name, power=profiles[0], add=add or (), remove=remove or (), replace=replace or ())
     check_files({"--out": out}, (name, power))
     note_power(profile, power)
     if out is not None:

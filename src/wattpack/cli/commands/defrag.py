@@ -52,6 +52,7 @@ def defrag_command(
     power: Path | None = None,
     add: list[str] | None = None,
     remove: list[str] | None = None,
+    replace: list[str] | None = None,
     out: Path | None = None,
     placements_out: Path | None = None,
 ) -> None:
@@ -90,6 +91,8 @@ def defrag_command(
         again.
     remove
         Nodes to leave out, first: a model like T4, or 10xT4-2; may be given again.
+    replace
+        Nodes that get other GPUs, as T4=L4 or 10xT4-2=L4, all else the same; may be given again.
     out
         Write the moves here, as CSV.
     placements_out
@@ -102,7 +105,7 @@ def defrag_command(
         raise UserError(f"--gpu-worth {gpu_worth:g}, expected watts from 0 to a million")
     if not 0 < least < 1e6:
         raise UserError(f"--least {least:g}, expected watts above 0: a move that brings nothing is never worth it")
-    datacenter = load_datacenter(str(nodes), power=watts, add=add or (), remove=remove or ())
+    datacenter = load_datacenter(str(nodes), power=watts, add=add or (), remove=remove or (), replace=replace or ())
     datacenter = with_closed_nodes(datacenter, nodes, tasks, placements)
     workload = read_workload(tasks)
     aim = Target.of(workload if target is None else load_trace(target))
@@ -110,7 +113,7 @@ def defrag_command(
     workload = keep_speed(workload, placed, datacenter, allow_slower, same_model)
     check_files({"--out": out, "--placements-out": placements_out}, (nodes, tasks, placements, target, power))
     note_power(profile, power)
-    say_if_compiling()
+    say_if_compiling("wattpack.optimise.defrag.steps")
     engine = engine_with(placed, datacenter, workload, aim, watts)
     before = totals(engine.state.nodes)
     search = Defrag(engine.state, workload.sequence, placed.node, placed.gpus, gpu_worth)

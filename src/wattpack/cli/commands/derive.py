@@ -29,6 +29,7 @@ def derive_command(
     datacenter: str = alibaba2023.NAME,
     add: list[str] | None = None,
     remove: list[str] | None = None,
+    replace: list[str] | None = None,
     power: Path | None = None,
     seed: int = 0,
 ) -> None:
@@ -55,12 +56,14 @@ def derive_command(
         again.
     remove
         Nodes to leave out, first: a model like T4, or 10xT4-2; may be given again.
+    replace
+        Nodes that get other GPUs, as T4=L4 or 10xT4-2=L4, all else the same; may be given again.
     power
         TOML file of your own GPUs, where the datacenter has models that the catalog lacks (`wattpack power`).
     seed
         Of the draws.
     """
-    datacenter = with_edits(datacenter, add, remove)
+    datacenter = with_edits(datacenter, add, remove, replace)
     check_seed(seed)
     rng = seeded(seed).workload
     start = load_trace(trace)

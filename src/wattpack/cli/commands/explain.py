@@ -11,13 +11,17 @@ from rich.text import Text
 
 from wattpack.choose.choice import resolve
 from wattpack.cli.consoles import wide_console
+from wattpack.cli.explain_at import options_at, say_at
 from wattpack.cli.options import check_seed, note_power, profile_option
 from wattpack.cli.plugins import faults_of, load_plugins
 from wattpack.datasets.csv_files import read_workload
 from wattpack.datasets.inflation import seeded
 from wattpack.datasets.sources import load_datacenter, load_trace
+from wattpack.datasets.timed_files import read_timed_tasks
 from wattpack.engine.core.engine import Engine
 from wattpack.engine.core.explain import Explanation, explain
+from wattpack.engine.moments.options import BACKFILL
+from wattpack.engine.moments.simulate import new_simulation
 from wattpack.engine.runs.arrivals import draw_luck, run_arrivals
 from wattpack.engine.runs.record import gpu_index_text
 from wattpack.errors import UserError
@@ -43,10 +47,17 @@ def explain_command(
     seed: int = 0,
     add: list[str] | None = None,
     remove: list[str] | None = None,
+    replace: list[str] | None = None,
     plugin: list[Path] | None = None,
     no_check: bool = False,
+    at: str | None = None,
+    queue: str = BACKFILL,
+    patience: str | None = None,
+    budget_kw: str | None = None,
 ) -> None:
     """Place the tasks that come before TASK, then show how the policy sees every node for it.
+
+    With --at, run the tasks at their times, and say what became of TASK by then or why it still waits.
 
     Parameters
     ----------
@@ -77,10 +88,21 @@ def explain_command(
         again.
     remove
         Nodes to leave out, first: a model like T4, or 10xT4-2; may be given again.
+    replace
+        Nodes that get other GPUs, as T4=L4 or 10xT4-2=L4, all else the same; may be given again.
     plugin
         Python file that registers policies of your own; may be given again.
     no_check
         Run plugins without checking their policies first (about a second each).
+    at
+        Time since the first arrival, like 90s, 6m, 2h or 1d: the task's state then. The tasks need times, as for
+        `wattpack simulate`.
+    queue
+        With --at: what becomes of a task that cannot start at once: drop, fifo, backfill.
+    patience
+        With --at: how long a task waits before it leaves, like 2h; default: for ever.
+    budget_kw
+        With --at: IT power that no start may exceed, in kW, or a file with seconds,kw or timestamp,kw.
     """
     if live is not None:
         if profile is not None or power is not None:
@@ -95,12 +117,24 @@ def explain_command(
         raise UserError(f"--top {top}, expected 0 (all) or more")
     check_seed(seed)
     watts = profile_option(profile, power)
-    datacenter = load_datacenter(str(nodes), power=watts, add=add or (), remove=remove or ())
+    datacenter = load_datacenter(str(nodes), power=watts, add=add or (), remove=remove or (), replace=replace or ())
     workload = read_workload(tasks)
     trace = workload if target is None else load_trace(target)
     index = task_index(workload, task, tasks)
+    if at is not None:
+        timed, options = read_timed_tasks(tasks), options_at(at, queue, patience, budget_kw)
+        note_power(profile, power)
+        say_if_compiling("wattpack.engine.moments.loop")
+        mix, choice = resolve(policy, datacenter, trace, watts, FILL_UP)
+        with faults_of(plugin or []):
+            rng = seeded(seed).policy
+            simulation = new_simulation(datacenter, timed, mix, Target.of(trace), rng, watts, options)
+            simulation.to_end()
+        for line in say_at(simulation, index):
+            print(line)
+        return
     note_power(profile, power)
-    say_if_compiling()
+    say_if_compiling("wattpack.engine.core.explain")
     luck = draw_luck(workload, seeded(seed).policy)
     before = Workload(workload.classes, workload.sequence[:index], workload.task_names, workload.name)
     k = int(workload.sequence[index])

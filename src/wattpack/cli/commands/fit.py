@@ -70,7 +70,7 @@ def fit_command(
             settings = checked(msgspec.structs.replace(settings, policy=policy), "--policy")
         cluster = read_cluster_files(file) if file else asyncio.run(ask_cluster(kubeconfig))
         note_power(profile, power)
-        say_if_compiling()
+        say_if_compiling("wattpack.engine.live.one_decision")
         view = View(settings, cluster.claims)
         # A decision for "" is one for no node.
         view.replace_nodes([node for node in cluster.nodes if node.metadata.name])

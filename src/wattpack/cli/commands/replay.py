@@ -61,6 +61,7 @@ def replay_command(
     seed: int = 0,
     add: list[str] | None = None,
     remove: list[str] | None = None,
+    replace: list[str] | None = None,
     batch: int = 1,
     batch_seconds: float | None = None,
     batch_milp_seconds: float = 0.0,
@@ -103,6 +104,8 @@ def replay_command(
         again.
     remove
         Nodes to leave out, first: a model like T4, or 10xT4-2; may be given again.
+    replace
+        Nodes that get other GPUs, as T4=L4 or 10xT4-2=L4, all else the same; may be given again.
     batch
         Number of tasks that are held and placed together. Decisions stay in the order of the tasks file, the series is
         in the order of placing.
@@ -127,7 +130,7 @@ def replay_command(
         raise UserError(
             f"--policy {policy} with --target {LEARNT}: it is chosen for a known workload, expected a trace"
         )
-    datacenter = load_datacenter(str(nodes), power=watts, add=add or (), remove=remove or ())
+    datacenter = load_datacenter(str(nodes), power=watts, add=add or (), remove=remove or (), replace=replace or ())
     datacenter = with_closed_nodes(datacenter, nodes, tasks, *([placements] if placements else []))
     workload = read_workload(tasks)
     arrival_s = None if batch_seconds is None else read_arrival_s(tasks)

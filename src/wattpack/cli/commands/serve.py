@@ -78,7 +78,7 @@ def serve_command(
     if check:
         asyncio.run(reach(settings, access))
         return
-    say_if_compiling()
+    say_if_compiling("wattpack.engine.live.one_decision")
     compile_ahead(settings)
 
     running: list[Service] = []

@@ -37,6 +37,7 @@ def tune_command(
     datacenter: str = alibaba2023.NAME,
     add: list[str] | None = None,
     remove: list[str] | None = None,
+    replace: list[str] | None = None,
     trace: str = "default",
     seeds: int = 10,
     loads: str | None = None,
@@ -65,6 +66,8 @@ def tune_command(
         again.
     remove
         Nodes to leave out, first: a model like T4, or 10xT4-2; may be given again.
+    replace
+        Nodes that get other GPUs, as T4=L4 or 10xT4-2=L4, all else the same; may be given again.
     trace
         Built-in name or CSV file of tasks.
     seeds
@@ -92,7 +95,7 @@ def tune_command(
     no_check
         Run plugins without checking their policies first (about a second each).
     """
-    datacenter = with_edits(datacenter, add, remove)
+    datacenter = with_edits(datacenter, add, remove, replace)
     plugins = load_plugins(plugin or [], not no_check)
     watts = profile_option(profile, power)
     if not 0 <= grar_loss <= 1:

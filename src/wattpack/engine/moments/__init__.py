@@ -1,1 +1,1 @@
-"""Runs in time: moments, the queue of waiting tasks, patience, power budgets (docs/guide/time.md)."""
+"""Runs in time: moments, the queue of waiting tasks, patience, power budgets."""

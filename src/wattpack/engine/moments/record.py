@@ -14,6 +14,7 @@ WAITING = 2  # at the end of the horizon
 FAILED = 3  # could not start at once, under `drop`
 REFUSED = 4  # fits no node of the empty datacenter
 GAVE_UP = 5  # waited as long as its patience
+NO_PART = -1  # arrived after the end of the horizon: no part of the run
 OUTCOMES = ("done", "running", "waiting", "failed", "refused", "gave_up")
 
 # Parts of the energy: columns of `TimeRecord.energy_j`.
@@ -79,4 +80,5 @@ class TimeRecord:
         """By task: from joining the queue until the start, leaving or the end of the horizon; NaN where none waited."""
         until = np.where(np.isnan(self.start_s), self.horizon_s, self.start_s)
         waited = np.where(self.outcome == GAVE_UP, self.patience_s, until - self.joined_s)
-        return np.where((self.outcome == FAILED) | (self.outcome == REFUSED), np.nan, np.maximum(waited, 0.0))
+        waits = np.isin(self.outcome, (DONE, RUNNING, WAITING, GAVE_UP))
+        return np.where(waits, np.maximum(waited, 0.0), np.nan)

@@ -15,6 +15,8 @@ from wattpack.experiments.options import Moving, Offered
 from wattpack.experiments.scenario import STEADY, Inputs, Scenario, new_scenario
 from wattpack.experiments.spec.sections import batch_keys, moving_keys, steady_keys
 from wattpack.experiments.steady import check_offered
+from wattpack.experiments.timed_fields import timed_keys
+from wattpack.experiments.timed_options import Timed
 from wattpack.model.power import PAPER
 
 DEFAULT_SEEDS = 10
@@ -26,7 +28,7 @@ MAX_RUNS = 1_000_000
 
 @dataclass(frozen=True)
 class Block:
-    """One product of axes: every combination is run, as a fill-up and, at each offered load, as a steady state."""
+    """One product of axes: every combination is run, as a fill-up, as a steady state at each offered load, in time."""
 
     policies: tuple[str, ...]  # canonical expressions
     traces: tuple[str, ...] = ("default",)
@@ -37,6 +39,7 @@ class Block:
     batches: tuple[Batch | None, ...] = (None,)  # None: no windows
     steady: tuple[Offered, ...] = ()  # empty: no steady states
     movings: tuple[Moving | None, ...] = (None,)  # of steady states
+    timed: tuple[Timed, ...] = ()  # empty: no runs in time
 
     def axes(self) -> dict[str, tuple[object, ...]]:
         """By the keys of the file, in the order of a product that keeps the policies of one workload together."""
@@ -50,7 +53,7 @@ class Block:
             "batch": windows.pop("batch"),
             "policy": self.policies,
         }
-        return found | windows | steady_keys(self.steady) | moving_keys(self.movings)
+        return found | windows | steady_keys(self.steady) | moving_keys(self.movings) | timed_keys(self.timed)
 
     def fill_ups(self, inputs: Inputs, seed: int) -> Iterator[Scenario]:
         axes = product(self.datacenters, self.profiles, self.up_to, self.traces, self._windows(), self.policies)
@@ -67,6 +70,16 @@ class Block:
             for steady, batch, moving in product(self.steady, held, self.movings):
                 yield replace(plain, batch=batch, steady=steady, moving=moving)
 
+    def runs_in_time(self, inputs: Inputs, seed: int) -> Iterator[Scenario]:
+        """Tasks at their own times are run once, whatever the seeds."""
+        if not self.timed:
+            return
+        from wattpack.experiments.timed_scenarios import timed_scenario  # 30 ms that other kinds do without
+
+        axes = product(self.profiles, self.traces, self.timed, self.datacenters, self.policies)
+        for profile, trace, timed, datacenter, policy in axes:
+            yield timed_scenario(inputs, datacenter, trace, policy, seed, profile, timed, self.datacenters[0])
+
     def _windows(self) -> tuple[Batch | None, ...]:
         """The windows of a fill-up, which has no time: without the limits in seconds."""
         return tuple(dict.fromkeys(_without_hold(batch) for batch in self.batches))
@@ -75,7 +88,7 @@ class Block:
         """The number of runs."""
         axes = (self.policies, self.traces, self.datacenters, self.seeds, self.profiles)
         steady = len(self.steady) * len(self.batches) * len(self.movings)
-        return prod(map(len, axes)) * (len(self.up_to) * len(self._windows()) + steady)
+        return prod(map(len, axes)) * (len(self.up_to) * len(self._windows()) + steady + len(self.timed))
 
 
 def _without_hold(batch: Batch | None) -> Batch | None:
@@ -102,7 +115,7 @@ def first_seeds(count: int) -> tuple[int, ...]:
 
 
 def resolve(experiment: Experiment) -> tuple[Inputs, tuple[Scenario, ...]]:
-    """Every scenario of the experiment, each once: the fill-ups, then the steady states.
+    """Every scenario of the experiment, each once: the fill-ups, the steady states, then the runs in time.
 
     Seeds are outermost: a user who stops early has all policies on some seeds, not some policies on all.
     """
@@ -114,7 +127,12 @@ def resolve(experiment: Experiment) -> tuple[Inputs, tuple[Scenario, ...]]:
                 check_drawn(inputs.traces[trace], capacity_milli, up_to)
             if block.steady:
                 check_offered(inputs.traces[trace], capacity_milli)
-    found = [*_all(experiment, Block.fill_ups), *_all(experiment, Block.steady_states)]
+    timed = list(dict.fromkeys(_all(experiment, Block.runs_in_time)))
+    if timed:
+        from wattpack.experiments.timed_scenarios import check_timed
+
+        check_timed(timed, inputs)
+    found = [*_all(experiment, Block.fill_ups), *_all(experiment, Block.steady_states), *timed]
     return inputs, tuple(dict.fromkeys(found))
 
 

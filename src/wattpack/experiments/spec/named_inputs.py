@@ -12,13 +12,19 @@ from wattpack.datasets import alibaba2023
 from wattpack.datasets.edits import split_edits
 from wattpack.datasets.power_files import load_power
 from wattpack.datasets.sources import DATACENTERS, load_datacenter, load_trace
+from wattpack.datasets.speed_files import SpeedTable
+from wattpack.datasets.timed_trace import TimedTrace
+from wattpack.energy.signal import Signal
 from wattpack.errors import UserError
 from wattpack.experiments.scenario import Inputs
 from wattpack.experiments.spec.axes import Block
 from wattpack.experiments.spec.chosen import check_models
+from wattpack.experiments.timed_fields import load_signals, load_speed_tables
+from wattpack.experiments.timed_options import Timed
 from wattpack.model.nodes import Datacenter
 from wattpack.model.power import PAPER, PROFILES, PowerProfile
 from wattpack.model.tasks import Workload
+from wattpack.model.timed_tasks import TimedTasks
 
 
 class NamedInputs:
@@ -31,9 +37,13 @@ class NamedInputs:
         self.profiles: dict[str, PowerProfile] = {}
         self.watts = PAPER  # knows the models of node files: the first profile of a block
         self.broken: set[str] = set()  # files that could not be read: reported once
+        self.with_times = False  # whether the block has runs in time
+        self.timed: dict[str, TimedTrace | TimedTasks] = {}
+        self.signals: dict[tuple[str, str], Signal] = {}
+        self.speeds: dict[str, SpeedTable] = {}
 
     def loaded(self) -> Inputs:
-        return Inputs(self.datacenters, self.traces, self.profiles)
+        return Inputs(self.datacenters, self.traces, self.profiles, self.timed, self.signals, self.speeds)
 
     def datacenter(self, place: str, name: str) -> None:
         self._read(place, name, DATACENTERS, partial(load_datacenter, power=self.watts), self.datacenters)
@@ -44,6 +54,23 @@ class NamedInputs:
         self._read(place, name, alibaba2023.TRACES, load_trace, self.traces)
         if name in self.traces and len(self.traces[name]) == 0:
             self.problem(place, f"{name!r} has no tasks, expected at least one")
+        if self.with_times and name in self.traces and name not in self.timed:
+            from wattpack.experiments.timed_scenarios import load_timed
+
+            try:
+                self.timed[name] = load_timed(name, self.folder / name)
+            except UserError as fault:
+                self.problem(place, fault)
+
+    def signals_of(self, options: tuple[Timed, ...], place: str) -> None:
+        """Signals, tables of speeds and targets that the options of runs in time name."""
+        try:
+            self.signals |= load_signals(options, self.folder)
+            self.speeds |= load_speed_tables(options, self.folder)
+        except UserError as fault:
+            self.problem(place, fault)
+        for target in dict.fromkeys(one.target for one in options if one.target):
+            self._read(f"{place}.target", target, alibaba2023.TRACES, load_trace, self.traces)
 
     def profile(self, place: str, name: str) -> None:
         if name in PROFILES:

@@ -29,12 +29,14 @@ from wattpack.experiments.spec.axes import (
 )
 from wattpack.experiments.spec.document import read_document
 from wattpack.experiments.spec.named_inputs import NamedInputs
-from wattpack.experiments.spec.sections import NUMBERS, TABLES, read_batches, read_movings, read_steady
+from wattpack.experiments.spec.sections import NUMBERS, TABLES, TIMED_KEYS, read_batches, read_movings, read_steady
+from wattpack.experiments.timed_fields import FIELDS, timed_of
+from wattpack.experiments.timed_options import QUEUE, Timed
 from wattpack.model.power import PAPER
 from wattpack.policies.expression import canonical
 
 MAX_VALUES = MAX_SEEDS  # of one axis: a list of seeds is held to what a count may be
-AXES = ("datacenter", "trace", "policy", "seeds", "profile", "power", *NUMBERS)
+AXES = ("datacenter", "trace", "policy", "seeds", "profile", "power", *NUMBERS, *TIMED_KEYS)
 
 
 def load_experiment(path: str | Path) -> Experiment:
@@ -91,9 +93,11 @@ class _Reader:
         return self.block({**shared, **table}, at)
 
     def flat(self, table: dict[str, Any], place: str) -> dict[str, Any]:
-        """The table with its `[batch]` and `[defrag]` spelled as plain keys; `spelling` remembers how they were."""
+        """The table with its `[batch]`, `[defrag]` and `[timed]` as plain keys; `spelling` remembers how they were."""
         found: dict[str, Any] = {}
         for key, value in table.items():
+            if key == "timed" and value == {}:  # runs in time with nothing but defaults
+                value = {"queue": QUEUE}
             if key not in TABLES or not isinstance(value, dict):
                 inside = {key: (key, value)}
             else:
@@ -124,24 +128,53 @@ class _Reader:
 
         profiles = self.profiles(table, at)
         self.inputs.watts = self.inputs.profiles.get(profiles[0], PAPER) if profiles else PAPER
+        timed = self.timed(table, at)
+        self.inputs.with_times = bool(timed)
         block = Block(
             tuple(self.policies(table.get("policy", []), at["policy"])),
             self.names(table.get("trace", "default"), at["trace"], self.inputs.trace),
             self.names(table.get("datacenter", alibaba2023.NAME), at["datacenter"], self.inputs.datacenter),
             self.seeds(table.get("seeds", DEFAULT_SEEDS), at["seeds"]),
             profiles,
-            self.numbers(table, at, "up_to"),
+            # with runs in time, fill-ups are run where they are asked for
+            self.numbers(table, at, "up_to") if not timed or "up_to" in table else (),
             read_batches(combine),
             read_steady(combine) if "steady" in table else (),
             read_movings(combine),
+            timed,
         )
         self.inputs.check_models(block, at["profile"])
+        self.inputs.signals_of(block.timed, "timed")
         for axis, number in NUMBERS.items():
             if axis in table and number.needs and number.needs not in table:
                 self.problem(at[axis], f"without {number.needs}, expected that too")
         if "batch_seconds" in table and "steady" not in table:
             self.problem(at["batch_seconds"], "a fill-up has no time, expected steady loads too")
         return block
+
+    def timed(self, table: dict[str, Any], at: dict[str, str]) -> tuple[Timed, ...]:
+        """Every combination of the values of `[timed]`; a wrong value is a problem of its own."""
+        given = {key: table[f"timed.{key}"] for key in FIELDS if f"timed.{key}" in table}
+        axes: list[list[object]] = []
+        for key, value in given.items():
+            place, axis = at[f"timed.{key}"], []
+            for where, one in self.values(value, place, (str, int, float, bool), "a text or a number", flags=True):
+                try:
+                    FIELDS[key][1](one, key)
+                    axis.append(one)
+                except UserError as fault:
+                    self.problem(where, fault)
+            axes.append(axis)
+        if not given or not all(axes):
+            return ()
+        if (count := prod(map(len, axes))) > MAX_RUNS:
+            self.problem("timed", f"{count:,} combinations, expected at most {MAX_RUNS:,}")
+            return ()
+        try:
+            return tuple(timed_of(dict(zip(given, values, strict=True))) for values in product(*axes))
+        except UserError as fault:
+            self.problem("timed", fault)
+            return ()
 
     def combinations(self, table: dict[str, Any], at: dict[str, str], keys: list[str]) -> Iterable[tuple[Any, ...]]:
         """Every combination of the values of these keys; counted first, because they become objects."""
@@ -151,7 +184,9 @@ class _Reader:
             return ()
         return product(*axes)
 
-    def values(self, value: object, place: str, kind: type | tuple[type, ...], what: str) -> Iterable[tuple[str, Any]]:
+    def values(
+        self, value: object, place: str, kind: type | tuple[type, ...], what: str, flags: bool = False
+    ) -> Iterable[tuple[str, Any]]:
         """The values of an axis with their places: those of the list, or the one value; wrong ones are problems."""
         several = isinstance(value, list)
         found = value if isinstance(value, list) else [value]
@@ -163,7 +198,7 @@ class _Reader:
         seen: set[object] = set()
         for number, one in enumerate(found, 1):
             where = f"{place}[{number}]" if several else place
-            if not isinstance(one, kind) or isinstance(one, bool):
+            if not isinstance(one, kind) or (isinstance(one, bool) and not flags):
                 self.problem(where, f"{_short(repr(one))}, expected {what}")
             elif one in seen:
                 self.problem(where, f"{_short(repr(one))} again, expected it once")

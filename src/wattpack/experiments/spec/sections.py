@@ -1,5 +1,7 @@
 """Options of an experiment file that become objects: windows (`Batch`), offered loads (`Offered`), moves (`Moving`).
 
+Runs in time have a table of their own, `[timed]` (`experiments/timed_fields.py`).
+
 Each has its keys, a reader from the file's values to objects, and a writer back to keys for `experiment.json`. A new
 knob is a key and a field here. The keys may also stand in a table of their own: `[batch]`, `[defrag]`.
 """
@@ -13,6 +15,7 @@ from typing import Any
 from wattpack.engine.windows.batch import MAX_BATCH, MAX_MILP_SECONDS, MAX_SECONDS, Batch
 from wattpack.experiments.options import MAX_LOAD, MAX_MOVING, MAX_PAUSE_S, Moving, Offered
 from wattpack.experiments.spec.numbers import REAL, UP_TO_KEY, Numbers
+from wattpack.experiments.timed_fields import FIELDS
 
 Combine = Callable[[Iterable[str]], Iterable[tuple[Any, ...]]]  # every combination of the values of these keys
 Keys = dict[str, tuple[Any, ...]]
@@ -52,7 +55,9 @@ NUMBERS = UP_TO_KEY | BATCH_KEYS | STEADY_KEYS | MOVING_KEYS
 TABLES = {
     "batch": {"tasks": "batch", "seconds": "batch_seconds", "milp_seconds": "batch_milp_seconds"},
     "defrag": {"every": "defrag_every", "moves": "defrag_moves", "pause_seconds": "defrag_pause_seconds"},
+    "timed": {key: f"timed.{key}" for key in FIELDS},
 }
+TIMED_KEYS = tuple(TABLES["timed"].values())
 
 
 def read_batches(combine: Combine) -> tuple[Batch | None, ...]:

@@ -1,27 +1,7 @@
 // The page: decodes the curves, keeps what the reader chose, and hands the chart what to draw.
 
 const data = JSON.parse(document.getElementById("data").textContent);
-const byId = (id) => document.getElementById(id);
 const LOADS = Array.from({ length: data.count }, (_, i) => Math.round(i * data.step * 1000) / 1000);
-
-// A curve is a string of whole units, each the difference from the one before, in base64 VLQ; ~ is a load without a value.
-const BASE64 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-
-function decode(text, unit) {
-  const values = new Array(data.count).fill(NaN);
-  let place = 0, sum = 0, number = 0, shift = 0;
-  for (const letter of text) {
-    if (letter === "~") { place++; continue; }
-    const digit = BASE64.indexOf(letter);
-    number += (digit & 31) << shift;
-    shift += 5;
-    if (digit & 32) continue;
-    sum += number & 1 ? -(number >> 1) : number >> 1;
-    values[place++] = sum * unit;
-    number = shift = 0;
-  }
-  return values;
-}
 
 // Loads that the curve has a value or a gap for: letters that end a number.
 const reach = (text) => [...text].filter((letter) => letter === "~" || BASE64.indexOf(letter) < 32).length;
@@ -61,7 +41,7 @@ function allLines() {
   if (measure.stacked) {
     const curve = curves[policy];
     return data.reasons
-      .map((reason, i) => ({ name: "reason " + reason.name, label: reason.name, cls: "r" + i, dash: [], y: once(`${trace}/${policy}/r${i}`, () => decode(curve.reasons[i], data.units.reasons)) }))
+      .map((reason, i) => ({ name: "reason " + reason.name, label: reason.name, cls: "r" + i, dash: [], y: once(`${trace}/${policy}/r${i}`, () => decode(curve.reasons[i], data.units.reasons, data.count)) }))
       .filter((line) => line.y.some((value) => value > 0));
   }
   return curves.map((curve, place) => {
@@ -70,8 +50,8 @@ function allLines() {
     const spread = curve.spread[measure.key];
     return {
       name, label, dash, cls: "p" + curve.policy, heavy: name === data.baseline,
-      y: once(`${trace}/${place}/${measure.key}`, () => decode(curve.mean[measure.key], unit)),
-      spread: spread && spread.length ? once(`${trace}/${place}/${measure.key}/spread`, () => decode(spread, unit)) : null,
+      y: once(`${trace}/${place}/${measure.key}`, () => decode(curve.mean[measure.key], unit, data.count)),
+      spread: spread && spread.length ? once(`${trace}/${place}/${measure.key}/spread`, () => decode(spread, unit, data.count)) : null,
     };
   }).filter((line) => line.y.some(Number.isFinite));
 }
@@ -82,13 +62,6 @@ const chart = new Chart(byId("plot"), showReadout, (range) => {
   state.range = range && range[1] - range[0] >= 0.02 ? range.map((load) => Math.round(load * 100) / 100) : null;
   render();
 });
-
-function element(name, text, className) {
-  const node = document.createElement(name);
-  if (text !== undefined) node.textContent = text;
-  if (className) node.className = className;
-  return node;
-}
 
 function showReadout(place, across, spoken) {
   const box = byId("readout");
@@ -206,22 +179,6 @@ function setUp() {
   fillPolicies();
   render();
   new ResizeObserver(() => chart.draw(chart.model)).observe(byId("chart"));
-}
-
-// A click sorts by the column, numbers from the largest, names from a; a second click turns the order round.
-function makeSortable(table) {
-  const heads = [...table.tHead.rows[0].cells];
-  heads.forEach((head, column) => head.firstChild.addEventListener("click", () => {
-    const numbers = [...table.tBodies[0].rows].every((row) => Number.isFinite(Number(row.cells[column].dataset.key)));
-    const turned = head.getAttribute("aria-sort") === (numbers ? "descending" : "ascending");
-    const direction = numbers === turned ? 1 : -1;
-    for (const other of heads) other.removeAttribute("aria-sort");
-    head.setAttribute("aria-sort", direction > 0 ? "ascending" : "descending");
-    const key = (row) => (numbers ? Number(row.cells[column].dataset.key) : row.cells[column].dataset.key);
-    const rows = [...table.tBodies[0].rows];
-    rows.sort((a, b) => direction * (numbers ? key(a) - key(b) : key(a).localeCompare(key(b))));
-    table.tBodies[0].append(...rows);
-  }));
 }
 
 setUp();

@@ -1,0 +1,103 @@
+"""`wattpack import-trace`: a trace in a public format as a task file with times."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+from wattpack.cli.csv_output import write_timed_tasks
+from wattpack.cli.outputs import check_files, words_beside
+from wattpack.datasets.formats import FORMATS as WITHOUT_CLUSTERS
+from wattpack.datasets.formats.format import Assumed, Format
+from wattpack.datasets.formats.imported import Imported, import_trace
+from wattpack.errors import UserError
+from wattpack.kube import pod_trace
+
+FORMATS: dict[str, Format] = {**WITHOUT_CLUSTERS, pod_trace.FORMAT.name: pod_trace.FORMAT}
+
+
+def import_trace_command(
+    format: str | None = None,
+    file: Path | None = None,
+    *,
+    out: Path | None = None,
+    vcpu_per_gpu: float = Assumed.vcpu_per_gpu,
+    memory_gib_per_gpu: float = Assumed.memory_gib_per_gpu,
+    gpus_per_node: int = Assumed.gpus_per_node,
+    processors_per_gpu: int = Assumed.processors_per_gpu,
+    time_zone: str = Assumed.time_zone,
+    gpu_only: bool = False,
+    strict: bool = False,
+) -> None:
+    """Write a trace in a public format as a CSV file of tasks with times, which every command takes.
+
+    Bad lines are refused one by one, counted, and the first ones named. What a format does not say is assumed, and
+    printed. Without a format and a file, the formats are listed with what each of them assumes.
+
+    Parameters
+    ----------
+    format
+        alibaba2025, alibaba-spot2026, philly, helios, acme, swf, sacct or kubernetes; `wattpack import-trace` alone
+        says what each of them assumes.
+    file
+        The file to read.
+    out
+        Write the tasks here; `-` is standard output. Without it the file is read and described.
+    vcpu_per_gpu
+        vCPU of a task for each of its GPUs, where the format has none.
+    memory_gib_per_gpu
+        Memory of a task for each of its GPUs, where the format has none.
+    gpus_per_node
+        Jobs that ask for more GPUs become several tasks, where the format has no number of nodes (swf).
+    processors_per_gpu
+        How many processors of a job stand for one GPU (swf); 0: jobs use no GPU.
+    time_zone
+        Of times without one, like Europe/Berlin (philly, helios, acme, sacct).
+    gpu_only
+        Leave out tasks without GPU.
+    strict
+        Any refused line is an error: exit code 2, and nothing is written.
+    """
+    if format is None:
+        print_formats()
+        return
+    if format not in FORMATS:
+        raise UserError(f"unknown format {format!r}, expected one of {', '.join(FORMATS)}")
+    if file is None:
+        raise UserError(f"import-trace {format}: no file, expected {FORMATS[format].summary}")
+    check_files({"--out": out}, (file,))
+    assumed = Assumed(vcpu_per_gpu, memory_gib_per_gpu, gpus_per_node, processors_per_gpu, time_zone)
+    imported = import_trace(FORMATS[format], file, assumed, strict, gpu_only)
+    if out is not None:
+        write_timed_tasks(out, imported.tasks)
+    with words_beside(out):
+        print_imported(imported, FORMATS[format], assumed)
+        if out is not None:
+            print(f"wrote     {out}")
+
+
+def print_formats() -> None:
+    for found in FORMATS.values():
+        print(f"{found.name}: {found.summary}")
+        for text in found.assumed_in_words(Assumed()):
+            print(f"  assumed: {text}")
+
+
+def print_imported(imported: Imported, kind: Format, assumed: Assumed) -> None:
+    tasks = imported.tasks
+    milli = tasks.workload.gpu_request_milli()
+    days = tasks.arrival_s.max() / 86_400
+    on_clock = f", from {tasks.start:%Y-%m-%dT%H:%M:%SZ} on" if tasks.start else ""
+    print(f"read      {len(tasks):,} tasks of {imported.jobs:,} jobs, arriving over {days:,.1f} days{on_clock}")
+    at_start, endless = int((tasks.arrival_s == 0).sum()), int((tasks.duration_s == math.inf).sum())
+    print(f"          {(milli > 0).sum():,} with GPUs, {at_start:,} at time 0, {endless:,} never leave")
+    for reason, count in imported.not_tasks.items():
+        print(f"no tasks  {count:,} {kind.counted}s: {reason}")
+    if imported.refused:
+        print(f"refused   {imported.refused:,} {kind.counted}s")
+        for place, reason in imported.first_refused:
+            print(f"          {kind.counted} {place}: {reason}")
+        if imported.refused > len(imported.first_refused):
+            print(f"          and {imported.refused - len(imported.first_refused):,} more")
+    for text in kind.assumed_in_words(assumed):
+        print(f"assumed   {text}")

@@ -1,0 +1,176 @@
+"""`wattpack plan`: the least number of nodes of a type that keeps the wait within a limit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rich.table import Table
+
+from wattpack.cli.consoles import wide_console
+from wattpack.cli.csv_output import write_csv
+from wattpack.cli.options import note_power, profile_option
+from wattpack.cli.outputs import check_folder
+from wattpack.cli.plugins import load_plugins
+from wattpack.cli.progress import progress_bar
+from wattpack.cli.show_results import print_paths
+from wattpack.datasets import alibaba2023
+from wattpack.errors import UserError
+from wattpack.experiments.lineup import BASELINE
+from wattpack.experiments.plan import MOST, Plan, plan
+from wattpack.experiments.timed_experiment import DEFAULT_SEEDS
+from wattpack.experiments.timed_fields import timed_of
+from wattpack.experiments.timed_options import shown_time
+from wattpack.jit import say_if_compiling
+from wattpack.model.durations import seconds_of
+
+WRITTEN = ("experiment.json", "time.csv", "plan.csv")
+HEADER = (
+    "nodes",
+    "keeps",
+    "wait_p50_s",
+    "wait_p95_s",
+    "wait_p99_s",
+    "waiting",
+    "refused",
+    "gpu_hours",
+    "kwh",
+    "mean_kw",
+)
+
+
+def plan_command(
+    node: str,
+    *,
+    wait_p99: str,
+    datacenter: str = alibaba2023.NAME,
+    trace: str = "default",
+    policy: str = BASELINE,
+    load: float | None = None,
+    days: float | None = None,
+    arrivals: str | None = None,
+    horizon: str | None = None,
+    queue: str | None = None,
+    patience: str | None = None,
+    budget_kw: str | None = None,
+    speed: str | None = None,
+    profile: str | None = None,
+    power: Path | None = None,
+    seeds: int | None = None,
+    most: int = MOST,
+    out: Path = Path("wattpack-plan"),
+    on: str = "local",
+    workers: int | None = None,
+    plugin: list[Path] | None = None,
+    no_check: bool = False,
+) -> None:
+    """Find the least number of nodes of a type with which tasks wait no longer than you allow.
+
+    The tasks are those of `wattpack simulate` with the same options: a file's own, or drawn at a load of the datacenter
+    as it is. The other nodes of the datacenter stay.
+
+    Parameters
+    ----------
+    node
+        Type of the nodes to count, like H100-8 or, with vCPU and GiB of a new node, H100-8:128c:1024g.
+    wait_p99
+        The longest wait that 99 of 100 tasks may see, like 10m.
+    datacenter
+        Built-in name or CSV file of nodes. Edits may follow the name, as in "alibaba2023 --remove T4".
+    trace
+        Built-in name or CSV file of tasks.
+    policy
+        Policy expression, for example pwr:0.1+fgd:0.9.
+    load
+        Draw tasks at this mean load of the datacenter as it is; default: 0.7 for built-in traces, tasks at their own
+        times for files.
+    days
+        Days of drawn tasks; default: 7.
+    arrivals
+        Shape of drawn arrivals: rhythm (the default), poisson, bursts.
+    horizon
+        Length of the run, like 7d; default: until the last arrival, or the days of drawn tasks.
+    queue
+        fifo, or backfill (the default).
+    patience
+        A task that waits this long leaves, like 2h; default: it never does.
+    budget_kw
+        IT power that no start may exceed: kW, or a file with seconds,kw or timestamp,kw.
+    speed
+        Speeds of GPU models: typical, or a CSV file with model,speed.
+    profile
+        Power profile: paper (the default), linear, concave, measured.
+    power
+        TOML file of your own GPUs, CPUs and node base power, laid over the profile (`wattpack power`).
+    seeds
+        Runs with drawn tasks for each number of nodes; the wait is kept if the worst of them keeps it; default: 2.
+    most
+        Nodes of the type to try at most.
+    out
+        Folder for plan.csv and the finished runs; the same command goes on from them.
+    on
+        Where runs run: local, dask[=ADDRESS], ray[=ADDRESS].
+    workers
+        Runs at once; default: all cores.
+    plugin
+        Python file that registers policies of your own; may be given again.
+    no_check
+        Run plugins without checking their policies first (about a second each).
+    """
+    plugins = load_plugins(plugin or [], not no_check)
+    limit_s = seconds_of(wait_p99, "--wait-p99")
+    words = {"load": load, "days": days, "arrivals": arrivals, "horizon": horizon, "queue": queue}
+    timed = timed_of(words | {"patience": patience, "budget_kw": budget_kw, "speed": speed})
+    drawn = timed.load > 0 or trace in alibaba2023.TRACES
+    if seeds is not None and seeds != 1 and not drawn:
+        raise UserError(f"--seeds {seeds} with tasks at their own times: nothing is drawn, expected --load too")
+    watts = profile_option(profile, power)
+    check_folder(out, WRITTEN, (datacenter, trace, *(plugin or []), power, speed, budget_kw))
+    note_power(profile, power)
+    say_if_compiling("wattpack.engine.moments.loop")
+    wanted = (DEFAULT_SEEDS if drawn else 1) if seeds is None else seeds
+    with progress_bar("planning") as report:
+        settings = (timed, node, limit_s, datacenter, trace, policy, wanted, out, watts, most)
+        found = plan(*settings, report, on, workers, plugins)
+    write_csv(out / "plan.csv", HEADER, rows(found))
+    show(found)
+    print_paths(plan=out / "plan.csv")
+
+
+def rows(found: Plan) -> list[tuple[str, ...]]:
+    """A row for each number of nodes that was tried: waits of the worst seed, means of the rest."""
+    lines = []
+    for tried in found.tried:
+        waits = [f"{tried.worst(name):.6g}" for name in HEADER[2:7]]
+        means = [f"{tried.mean(name):.6g}" for name in HEADER[7:]]
+        keeps = "yes" if tried.wait_p99_s <= found.limit_s else "no"
+        lines.append((str(tried.nodes), keeps, *waits, *means))
+    return lines
+
+
+def show(found: Plan) -> None:
+    console, table = wide_console(120), Table(show_edge=False)
+    for name in ("nodes", "keeps it", "wait p50", "p95", "p99", "still waiting", "refused", "GPU-hours", "kWh", "kW"):
+        table.add_column(name, justify="right")
+    for nodes, keeps, p50, p95, p99, waiting, refused, *means in rows(found):
+        waits = [shown_wait(float(text)) for text in (p50, p95, p99)]
+        table.add_row(nodes, keeps, *waits, waiting, refused, *(f"{float(text):,.0f}" for text in means))
+    console.print(table)
+    limit, tried = shown_time(found.limit_s), len(found.tried)
+    if found.least is None:
+        most = found.tried[-1].nodes
+        print(f"No number of {found.node_type} nodes up to {most:,} keeps the p99 of the wait at {limit} or below.")
+        return
+    more, kept = found.least - found.there, f"the p99 of the wait at {limit} or below ({tried} numbers of nodes tried)"
+    if more == 0:
+        print(f"The {found.there:,} nodes of {found.node_type} there are the fewest that keep {kept}.")
+    else:
+        change = f"{more:,} more" if more > 0 else f"{-more:,} fewer"
+        print(f"{found.least:,} nodes of {found.node_type}, {change} than there are, keep {kept}.")
+
+
+def shown_wait(seconds: float) -> str:
+    """`5400` as `1.5 h`."""
+    for unit, size in (("d", 86400), ("h", 3600), ("min", 60)):
+        if seconds >= size:
+            return f"{seconds / size:.3g} {unit}"
+    return f"{seconds:.3g} s"

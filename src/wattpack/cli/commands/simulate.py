@@ -1,0 +1,258 @@
+"""`wattpack simulate`: tasks in time, and what they cost under each policy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from wattpack.cli.csv_output import write_csv
+from wattpack.cli.options import note_power, profile_option
+from wattpack.cli.outputs import check_files, check_folder
+from wattpack.cli.plugins import load_plugins
+from wattpack.cli.progress import progress_bar
+from wattpack.cli.provenance import raise_if_failed, timed_provenance
+from wattpack.cli.show_results import print_paths, print_runs_in_time
+from wattpack.cli.streams import note
+from wattpack.datasets import alibaba2023
+from wattpack.engine.moments.record import OUTCOMES
+from wattpack.engine.runs.record import gpu_index_text
+from wattpack.errors import UserError
+from wattpack.experiments.compare import unplaceable_classes
+from wattpack.experiments.runner import run_experiment, summarise_timed
+from wattpack.experiments.scenario import choice_lines
+from wattpack.experiments.timed import TimedOutcome
+from wattpack.experiments.timed_experiment import DEFAULT_POLICIES, DEFAULT_SEEDS, notes_of, run_one, timed_experiment
+from wattpack.experiments.timed_fields import timed_of
+from wattpack.experiments.timed_table import timed_table
+from wattpack.experiments.warm_up import MOMENTS
+from wattpack.jit import say_if_compiling
+from wattpack.report.provenance import never_fit
+
+WRITTEN = ("experiment.json", "time.csv", "report.html")
+TASK_HEADER = ("task", "node", "gpu_index", "start_s", "end_s", "outcome")
+
+
+def simulate_command(
+    *,
+    datacenter: list[str] | None = None,
+    add: list[str] | None = None,
+    remove: list[str] | None = None,
+    replace: list[str] | None = None,
+    trace: list[str] | None = None,
+    policy: list[str] | None = None,
+    load: float | None = None,
+    days: float | None = None,
+    arrivals: str | None = None,
+    start: str | None = None,
+    horizon: str | None = None,
+    queue: str | None = None,
+    patience: str | None = None,
+    slack: list[str] | None = None,
+    slack_by: str | None = None,
+    forecast: str | None = None,
+    pue: str | None = None,
+    carbon: str | None = None,
+    price: str | None = None,
+    embodied: str | None = None,
+    repeat_signals: bool = False,
+    hold_gaps: bool = False,
+    budget_kw: str | None = None,
+    speed: str | None = None,
+    speed_reference: float | None = None,
+    profile: str | None = None,
+    power: Path | None = None,
+    target: str | None = None,
+    sample: str | None = None,
+    seeds: int | None = None,
+    out: Path = Path("wattpack-results"),
+    tasks_out: Path | None = None,
+    on: str = "local",
+    workers: int | None = None,
+    plugin: list[Path] | None = None,
+    no_check: bool = False,
+) -> None:
+    """Run tasks in time: energy, power, carbon, money and waiting under each policy.
+
+    A task file with creation_time and duration (or deletion_time) runs as it is: tasks at their times, ties to the
+    first node, nothing random. A built-in trace has durations, and its tasks are drawn at a load. Finished runs are
+    kept in the folder: the same command goes on from them.
+
+    Parameters
+    ----------
+    datacenter
+        Built-in name or CSV file of nodes; may be given again: all run the same tasks. Edits may follow the name, as in
+        "alibaba2023 --add 20xH100-8".
+    add
+        Nodes to add at the end, like 20xH100-8 or, with the vCPU and GiB of a node, 20xH100-8:128c:1024g; may be given
+        again.
+    remove
+        Nodes to leave out, first: a model like T4, or 10xT4-2; may be given again.
+    replace
+        Nodes that get other GPUs, as T4=L4 or 10xT4-2=L4, all else the same; may be given again.
+    trace
+        Built-in name (default, multigpu20 ... gpuspec33) or CSV file of tasks; may be given again.
+    policy
+        Policy expression, for example pwr:0.1+fgd:0.9, or auto; may be given again. FGD is always run: the baseline,
+        except with --tasks-out.
+    load
+        Draw tasks at this mean load, the share of the first datacenter's GPUs (without edits) that they ask for;
+        default: 0.7 for built-in traces, tasks at their own times for files.
+    days
+        Days of drawn tasks; default: 7.
+    arrivals
+        Shape of drawn arrivals: rhythm (the default: days and weeks), poisson, bursts; also rhythm,daily=0.2,weekend=0.
+    start
+        Clock time of the first arrival with its time zone, like 2024-03-04T00:00+00:00, for signals over time.
+    horizon
+        Length of the run, like 7d; default: until the last arrival, or the days of drawn tasks.
+    queue
+        A task that cannot start now leaves (drop), waits and nobody overtakes it (fifo), or waits while others start
+        (backfill, the default).
+    patience
+        A task that waits this long leaves, like 2h; default: it never does.
+    slack
+        Tasks of a class of service that may start later, in clean or cheap hours, like BE=6h; may be given again.
+    slack_by
+        What they wait for: carbon (the default where it is given) or price.
+    forecast
+        What they know of it: perfect (the default) or yesterday.
+    pue
+        Facility power divided by IT power, like 1.3; default: 1.
+    carbon
+        Carbon intensity: a country (DEU, FR, Poland), g CO2e per kWh, or a file of values over time, as FILE or
+        FILE:ZONE.
+    price
+        Price per kWh: a number, with a currency like "0.21 EUR", or a file of values over time.
+    embodied
+        Emissions of making the machines, like gpu=150,node=1200,years=4 (kg CO2e); default: gpu=150,node=0,years=4.
+    repeat_signals
+        Repeat signals over time that end before the run, in whole days.
+    hold_gaps
+        Hold the value before where time stamps of a signal are missing.
+    budget_kw
+        IT power that no start may exceed: kW, or a file with seconds,kw or timestamp,kw.
+    speed
+        Speeds of GPU models, by which batch tasks run longer or shorter: typical, or a CSV file with model,speed.
+    speed_reference
+        Speed of the GPU that durations are of; default: mean over the first datacenter's GPUs.
+    profile
+        Power profile: paper (the default), linear, concave, measured.
+    power
+        TOML file of your own GPUs, CPUs and node base power, laid over the profile (`wattpack power`).
+    target
+        Trace (file or built-in name) that the target workload is taken from; default: the trace itself.
+    sample
+        Time between two samples of the series, like 60s (the default) or 10m.
+    seeds
+        Runs of each policy with drawn tasks, each with its own tasks and node order; default: 2.
+    out
+        Folder for time.csv, report.html and the finished runs.
+    tasks_out
+        Write task,node,gpu_index,start_s,end_s,outcome here, a row a task, for one trace, one policy and one seed; `-`
+        is standard output.
+    on
+        Where runs run: local, dask[=ADDRESS], ray[=ADDRESS].
+    workers
+        Runs at once; default: all cores.
+    plugin
+        Python file that registers policies of your own; may be given again.
+    no_check
+        Run plugins without checking their policies first (about a second each).
+    """
+    plugins = load_plugins(plugin or [], not no_check)
+    given = {
+        "load": load,
+        "days": days,
+        "arrivals": arrivals,
+        "start": start,
+        "horizon": horizon,
+        "queue": queue,
+        "patience": patience,
+        "slack": ",".join(slack) if slack else None,
+        "slack_by": slack_by,
+        "forecast": forecast,
+        "pue": pue,
+        "carbon": carbon,
+        "price": price,
+        "embodied": embodied,
+        "repeat_signals": repeat_signals or None,
+        "hold_gaps": hold_gaps or None,
+        "budget_kw": budget_kw,
+        "speed": speed,
+        "speed_reference": speed_reference,
+        "target": target,
+        "sample": sample,
+    }
+    timed = timed_of(given)
+    datacenters, traces = datacenter or [alibaba2023.NAME], trace or ["default"]
+    if tasks_out is not None and policy is not None and len(policy) != 1:
+        raise UserError(f"--tasks-out with {len(policy)} policies, expected one --policy")
+    drawn = timed.load > 0 or any(name in alibaba2023.TRACES for name in traces)
+    if seeds is not None and seeds != 1 and not drawn:
+        raise UserError(f"--seeds {seeds} with tasks at their own times: nothing is drawn, expected --load too")
+    wanted = 1 if seeds is None and tasks_out is not None else DEFAULT_SEEDS if seeds is None else seeds
+    watts = profile_option(profile, power)
+    experiment = timed_experiment(
+        timed,
+        datacenters,
+        traces,
+        policy or DEFAULT_POLICIES,
+        wanted,
+        watts,
+        (add or (), remove or (), replace or ()),
+        baseline=tasks_out is None,
+    )
+    signals = [text.rpartition(":")[0] or text for text in (carbon, price, budget_kw) if text]
+    inputs = (*datacenters, *traces, *(plugin or []), power, speed, target, carbon, price, budget_kw, *signals)
+    check_folder(out, WRITTEN, inputs)
+    check_files({"--tasks-out": tasks_out}, inputs)
+    note_power(profile, power)
+    say_if_compiling(MOMENTS)
+    if tasks_out is not None:
+        if len(datacenters) * len(traces) * wanted != 1 or policy is None:
+            raise UserError(
+                "--tasks-out is for one run, expected one datacenter, one --trace, one --policy and one seed"
+            )
+        write_csv(tasks_out, TASK_HEADER, task_rows(run_one(experiment, out)[1]))
+    with progress_bar("simulating") as report:
+        folder, scenarios, outcome = run_experiment(experiment, out, report, on, workers, plugins)
+    table = timed_table(summarise_timed(folder, scenarios))
+    choices = choice_lines(scenarios, experiment.inputs)
+    notes = notes_of(experiment)
+    if table:
+        from wattpack.report.time_page import write_time_page
+
+        write_time_page(
+            out, table, folder, experiment.inputs, timed_provenance(outcome, scenarios, on, [*choices, *notes])
+        )
+    # All is written: a reader of standard output that goes away (`| head -1`) costs nothing.
+    if table:
+        print_runs_in_time(table, beside=tasks_out)
+        if tasks_out is None or str(tasks_out) != "-":
+            print_paths(time=out / "time.csv", report=out / "report.html")
+            print_paths(**({} if tasks_out is None else {"tasks": tasks_out}))
+    for line in choices:
+        print(line)
+    for line in notes:
+        note(line)
+    for name, nodes in experiment.inputs.datacenters.items():
+        for own in traces:
+            if kinds := unplaceable_classes(nodes, experiment.inputs.traces[own], watts):
+                note(f"{own} on {name}: {never_fit(kinds)}")
+    raise_if_failed(outcome)
+
+
+def task_rows(outcome: TimedOutcome) -> Iterator[tuple[str, str, str, str, str, str]]:
+    """A row a task in file order; times are seconds from the first arrival, empty for a task that never started."""
+    record, names, workload = outcome.record, outcome.datacenter.names, outcome.tasks.workload
+    columns = (record.node, record.gpus, record.start_s, record.end_s, record.outcome)
+    for i, (node, gpus, start_s, end_s, ended) in enumerate(zip(*(column.tolist() for column in columns), strict=True)):
+        started = start_s == start_s  # not a NaN
+        yield (
+            workload.task_name(i),
+            names[node] if started else "",
+            gpu_index_text(gpus) if started else "",
+            repr(start_s) if started else "",
+            repr(end_s) if started else "",
+            OUTCOMES[ended] if ended >= 0 else "",
+        )

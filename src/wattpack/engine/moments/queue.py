@@ -1,0 +1,172 @@
+"""The queue of waiting tasks: who joins, who gives up, and the pass over it, in which tasks start.
+
+Tasks of one class are interchangeable: where one cannot start, no later one of the class is tried in the same pass. So
+the pass tries classes, not tasks. And a class that fitted no node is not tried again before a task has left a node
+that fits it: a departure clears the bits of the classes that fit its node. A queue of 10,000 tasks costs little more
+than an empty one.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from wattpack.engine.core.faults import faulty
+from wattpack.engine.core.plan import Plan
+from wattpack.engine.core.score_cache import Scores
+from wattpack.engine.core.state import FAILED as FAILED_TOTAL
+from wattpack.engine.core.state import NOWHERE, State, arrive, place
+from wattpack.engine.core.take import NO_WISH, decide_and_pick
+from wattpack.engine.moments.options import BACKFILL, DISCIPLINES, DROP, FIFO
+from wattpack.engine.moments.record import FAILED, GAVE_UP, REFUSED, RUNNING, WAITING
+from wattpack.engine.moments.run import BUDGET_STEPS, JOINED, NOBODY, OLDEST, QUEUED, RUNNING_TASKS, MomentRun
+from wattpack.engine.moments.totals import committed_mw
+from wattpack.engine.runs.events import DEPARTURE, push
+from wattpack.jit import inner, step
+from wattpack.model.power import added_power_mw
+
+DROPS, WAITS_IN_LINE, MAY_BE_OVERTAKEN = (DISCIPLINES.index(name) for name in (DROP, FIFO, BACKFILL))
+
+# What came of a try to start a task.
+STARTED = 0
+CANNOT = 1  # it fits no node, or its placement would exceed the budget
+FAULT = 2  # of a score or price; the run must end
+
+
+@step
+def join_queue(state: State, plan: Plan, run: MomentRun, i: int) -> None:
+    """Task `i` arrives: it joins the queue, or is refused."""
+    k: Any = np.int64(run.sequence[i])
+    run.counts[JOINED] += 1
+    arrive(state, plan, k)
+    if run.refused[k]:
+        run.outcome[i] = REFUSED
+        state.totals[FAILED_TOTAL] += 1
+        return
+    run.counts[QUEUED] += 1
+    if run.discipline == MAY_BE_OVERTAKEN:
+        if run.first[k] == NOBODY:
+            run.first[k] = i
+            run.waiting[state.columns.of[k].word] |= state.columns.of[k].bit
+        else:
+            run.next[run.last[k]] = i
+        run.last[k] = i
+
+
+@step
+def leave_queue(state: State, run: MomentRun, i: int) -> None:
+    """Task `i` waits no more. Under `backfill` it is the first of its class: all of a class leave in order."""
+    run.counts[QUEUED] -= 1
+    if run.discipline == MAY_BE_OVERTAKEN:
+        k: Any = np.int64(run.sequence[i])
+        run.first[k] = run.next[i]
+        if run.first[k] == NOBODY:
+            run.waiting[state.columns.of[k].word] &= ~state.columns.of[k].bit
+
+
+@step
+def oldest_waiting(run: MomentRun) -> int:
+    """The waiting task that joined first, or NOBODY."""
+    while run.counts[OLDEST] < run.counts[JOINED]:
+        i = run.order[run.counts[OLDEST]]
+        if run.outcome[i] == WAITING:
+            return i
+        run.counts[OLDEST] += 1
+    return NOBODY
+
+
+@inner
+def give_up(state: State, run: MomentRun, now_s: float) -> None:
+    """Tasks whose patience has ended leave the queue. All are equally patient, so the oldest leaves first."""
+    i = oldest_waiting(run)
+    while i != NOBODY and run.joined_s[i] + run.patience_s <= now_s:
+        leave_queue(state, run, i)
+        run.outcome[i] = GAVE_UP
+        i = oldest_waiting(run)
+
+
+@inner
+def try_to_start(state: State, plan: Plan, scores: Scores, run: MomentRun, i: int, now_s: float) -> int:
+    """Start task `i` now where the policy wants it, or say why not."""
+    k: Any = np.int64(run.sequence[i])
+    place_of = state.columns.of[k]
+    if (run.no_room[place_of.word] | run.tried[place_of.word]) & place_of.bit != 0:
+        return CANNOT
+    n, gpus = decide_and_pick(state, plan, scores, k, run.luck[i], NO_WISH)
+    if faulty(state, k, i):
+        return FAULT
+    if n == NOWHERE:
+        run.no_room[place_of.word] |= place_of.bit
+        return CANNOT
+    if len(run.budget_s) > 0 and exceeds_budget(state, run, k, n, gpus):
+        return CANNOT
+    place(state, plan, k, n, gpus)
+    start(state, run, i, n, gpus, now_s)
+    return STARTED
+
+
+@step
+def exceeds_budget(state: State, run: MomentRun, k: int, n: int, gpus: int) -> bool:
+    """Whether the placement raises the committed power, and above the budget."""
+    gpu = 0
+    while gpus != 0 and (gpus >> gpu) & 1 == 0:
+        gpu += 1
+    added_mw = added_power_mw(state.nodes[n], state.tasks[k], gpu, state.world.gpu_draw_mw)
+    return added_mw > 0 and committed_mw(state) + added_mw > run.budget_mw[run.counts[BUDGET_STEPS]]
+
+
+@step
+def start(state: State, run: MomentRun, i: int, n: int, gpus: int, now_s: float) -> None:
+    """Task `i` runs from now on; its departure is an event if it lies within the horizon."""
+    length_s = run.duration_s[i]
+    if run.slowed[i]:
+        length_s = length_s * run.reference_speed / run.speed[state.nodes[n].model]
+    run.node[i], run.gpus[i], run.outcome[i] = n, gpus, RUNNING
+    run.start_s[i], run.end_s[i] = now_s, now_s + length_s
+    run.counts[RUNNING_TASKS] += 1
+    if run.end_s[i] <= run.horizon_s:
+        push(run.departures, run.end_s[i], DEPARTURE, i)
+
+
+@inner
+def pass_over_queue(state: State, plan: Plan, scores: Scores, run: MomentRun, now_s: float) -> bool:
+    """Step 4 of a moment: start what can start, in order of arrival. Returns whether there was a fault."""
+    while True:
+        i = first_untried(run) if run.discipline == MAY_BE_OVERTAKEN else oldest_waiting(run)
+        if i == NOBODY:
+            return False
+        result = try_to_start(state, plan, scores, run, i, now_s)
+        if result == FAULT:
+            return True
+        if result == STARTED:
+            leave_queue(state, run, i)
+        elif run.discipline == WAITS_IN_LINE:
+            return False
+        else:
+            k: Any = np.int64(run.sequence[i])
+            place_of = state.columns.of[k]
+            run.tried[place_of.word] |= place_of.bit
+            if run.discipline == DROPS:
+                leave_queue(state, run, i)
+                run.outcome[i] = FAILED
+                state.totals[FAILED_TOTAL] += 1
+
+
+@step
+def first_untried(run: MomentRun) -> int:
+    """The waiting task that joined first, of the classes that may fit and were not tried in this pass; or NOBODY."""
+    found = NOBODY
+    for w in range(len(run.waiting)):
+        left = run.waiting[w] & ~run.no_room[w] & ~run.tried[w]
+        bit = 0
+        while left != 0:
+            while left & 1 == 0:
+                left >>= 1
+                bit += 1
+            i = run.first[run.class_of_bit[w, bit]]
+            if found == NOBODY or run.rank[i] < run.rank[found]:
+                found = i
+            left >>= 1
+            bit += 1
+    return found

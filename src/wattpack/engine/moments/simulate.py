@@ -1,0 +1,142 @@
+"""`simulate_time`: one run in time, from tasks with times to its record."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wattpack.engine.core.engine import Engine
+from wattpack.engine.moments.loop import run_moments
+from wattpack.engine.moments.options import TimeOptions
+from wattpack.engine.moments.record import NO_PART, PARTS, TimeRecord
+from wattpack.engine.moments.run import (
+    ALLOCATED_MILLI,
+    BASE_ENERGY,
+    CPU_ENERGY,
+    GPU_ENERGY,
+    GPU_TIME,
+    MOMENTS,
+    POWER_MW,
+    QUEUED_TASKS,
+    RUNNING_NOW,
+    MomentRun,
+    new_moment_run,
+    refused_classes,
+)
+from wattpack.engine.runs.arrivals import draw_luck
+from wattpack.errors import UserError
+from wattpack.model.nodes import Datacenter
+from wattpack.model.policy import Mix
+from wattpack.model.power import PAPER, PowerProfile
+from wattpack.model.target import Target
+from wattpack.model.timed_tasks import TimedTasks
+
+MAX_MARKS = 5_000_000  # 80 bytes each
+MOMENTS_A_CALL = 20_000  # some 0.1 s: Ctrl-C is heard between two calls of the kernel
+
+
+@dataclass(frozen=True)
+class Simulation:
+    """A run in time: `to_end` lets it happen; then the engine and `run` are as they are at the end of the horizon."""
+
+    engine: Engine
+    tasks: TimedTasks
+    options: TimeOptions
+    joined_s: NDArray[np.float64]  # from the first arrival
+    run: MomentRun
+
+    def to_end(self) -> None:
+        engine = self.engine
+        while not run_moments(engine.state, engine.plan, engine.scores, self.run, MOMENTS_A_CALL):
+            pass
+        engine.stop_if_faulty(self.tasks.workload)
+        self.run.outcome[self.tasks.arrival_s - self.tasks.first_s > self.run.horizon_s] = NO_PART
+
+
+def new_simulation(
+    datacenter: Datacenter,
+    tasks: TimedTasks,
+    mix: Mix,
+    target: Target,
+    rng: np.random.Generator | None = None,
+    profile: PowerProfile = PAPER,
+    options: TimeOptions | None = None,
+    joined_s: NDArray[np.float64] | None = None,
+) -> Simulation:
+    """`joined_s`: when each task joins the queue, on the clock of `arrival_s`; default: when it arrives."""
+    options = options or TimeOptions()
+    arrival_s = tasks.arrival_s - tasks.first_s
+    joined_s = arrival_s if joined_s is None else joined_s - tasks.first_s
+    horizon_s = options.horizon_s
+    if horizon_s is None:
+        horizon_s = float(arrival_s.max()) if len(tasks) else 0.0
+    engine = Engine(datacenter, tasks.workload.classes, mix, target, profile)
+    # A task that fits no node is refused on arrival, whatever its slack.
+    joined_s = np.where(refused_classes(engine.state)[tasks.workload.sequence], arrival_s, joined_s)
+    luck = draw_luck(tasks.workload, rng)
+    coming_s = np.where(arrival_s <= horizon_s, joined_s, np.inf)
+    run = new_moment_run(engine.state, tasks, coming_s, luck, options, marks(options, horizon_s), horizon_s)
+    return Simulation(engine, tasks, options, joined_s, run)
+
+
+def simulate_time(
+    datacenter: Datacenter,
+    tasks: TimedTasks,
+    mix: Mix,
+    target: Target,
+    rng: np.random.Generator | None = None,
+    profile: PowerProfile = PAPER,
+    options: TimeOptions | None = None,
+    joined_s: NDArray[np.float64] | None = None,
+) -> TimeRecord:
+    """Run `tasks` at their times. The arguments are those of `new_simulation`."""
+    simulation = new_simulation(datacenter, tasks, mix, target, rng, profile, options, joined_s)
+    simulation.to_end()
+    return _record(simulation.run, simulation.joined_s, simulation.options)
+
+
+def marks(options: TimeOptions, horizon_s: float) -> NDArray[np.float64]:
+    """The times at which energy and use are read: samples, time stamps of signals, the end of the horizon."""
+    samples = horizon_s / options.sample_s
+    if samples > MAX_MARKS:
+        raise UserError(
+            f"a sample every {options.sample_s:g} s of {horizon_s:,.0f} s makes {samples:,.0f}, expected at most "
+            f"{MAX_MARKS:,}"
+        )
+    regular = np.arange(ceil(samples)) * options.sample_s
+    more = np.asarray(options.more_marks_s, dtype=np.float64)
+    more = more[(more > 0) & (more < horizon_s)]
+    return np.unique(np.concatenate([[0.0], regular, more, [horizon_s]]))
+
+
+def _record(run: MomentRun, joined_s: NDArray[np.float64], options: TimeOptions) -> TimeRecord:
+    energy_j = np.zeros((len(run.mark_s), len(PARTS)))
+    for part, column in enumerate((GPU_ENERGY, CPU_ENERGY, BASE_ENERGY)):
+        energy_j[:, part] = run.integrals_at_mark[:, column] / 1000
+    moments = int(run.counts[MOMENTS])
+    moment_s, moment_w = run.moment_s[:moments], run.moment_mw[:moments] / 1000
+    if moments == 0 or moment_s[0] > 0:  # the first task has slack and joins later: the nodes draw power before that
+        moment_s = np.append(0.0, moment_s)
+        moment_w = np.append(run.at_mark[0, POWER_MW] / 1000, moment_w)
+    return TimeRecord(
+        node=run.node,
+        gpus=run.gpus,
+        joined_s=joined_s,
+        start_s=run.start_s,
+        end_s=run.end_s,
+        outcome=run.outcome,
+        mark_s=run.mark_s,
+        energy_j=energy_j,
+        gpu_s=run.integrals_at_mark[:, GPU_TIME] / 1000,
+        power_w=run.at_mark[:, POWER_MW] / 1000,
+        allocated_gpus=run.at_mark[:, ALLOCATED_MILLI] / 1000,
+        queued=run.at_mark[:, QUEUED_TASKS],
+        running=run.at_mark[:, RUNNING_NOW],
+        moment_s=moment_s,
+        moment_w=moment_w,
+        horizon_s=run.horizon_s,
+        patience_s=options.patience_s,
+    )

@@ -1,0 +1,70 @@
+"""Why a task has not started: what holds it back at the end of a simulation, without changing anything."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from wattpack.engine.core.explain import Explanation, explain
+from wattpack.engine.core.state import BASE_POWER, CPU_POWER, GPU_POWER, NOWHERE
+from wattpack.engine.moments.options import FIFO
+from wattpack.engine.moments.record import NO_PART, WAITING
+from wattpack.engine.moments.run import BUDGET_STEPS
+from wattpack.engine.moments.simulate import Simulation
+from wattpack.model.power import added_power_mw, total_power
+
+# What holds a waiting task back.
+NOT_ARRIVED = "not arrived"
+NOT_JOINED = "not joined"  # it has slack and waits for a cleaner or cheaper hour
+NO_ROOM = "no room"  # it fits no node now
+BEHIND = "behind"  # under `fifo`, an earlier task waits
+SAME_CLASS = "same class"  # an earlier task of its class waits and is tried first
+BUDGET = "budget"  # there is room, but its placement would exceed the power budget
+STARTS = "starts"  # nothing: it starts at the next moment
+SETTLED = "settled"  # it does not wait: it runs, is done, or has left
+
+
+@dataclass(frozen=True)
+class Why:
+    """What holds task `task` back at this time, and what there is to say about it."""
+
+    task: int
+    held_by: str
+    outcome: int  # of record.py, at this time
+    explanation: Explanation | None = None  # of the decision for its class, as it would be made now
+    waiting: int = 0  # tasks that wait
+    ahead: int = 0  # of them, those that joined before it
+    first: int = -1  # the task that is tried first: of all under `fifo`, of its class under `backfill`
+    added_w: float = 0.0  # what its placement would add
+    committed_w: float = 0.0  # what is drawn and promised now
+    budget_w: float = float("inf")
+
+
+def why(simulation: Simulation, task: int) -> Why:
+    """What holds `task` back at the end of the horizon of a simulation that has run to its end."""
+    run, engine, state = simulation.run, simulation.engine, simulation.engine.state
+    outcome = int(run.outcome[task])
+    if outcome != WAITING:
+        return Why(task, NOT_ARRIVED if outcome == NO_PART else SETTLED, outcome)
+    if run.joined_s[task] > run.horizon_s:
+        return Why(task, NOT_JOINED, outcome)
+    waits = np.flatnonzero((run.outcome == WAITING) & (run.joined_s <= run.horizon_s))
+    waits = waits[np.argsort(run.rank[waits])]
+    ahead = int((run.rank[waits] < run.rank[task]).sum())
+    k = int(run.sequence[task])
+    explanation = explain(engine, k, run.luck[task])
+    budget_w = float(run.budget_mw[run.counts[BUDGET_STEPS]]) / 1000
+    committed_w = int(total_power(*(state.totals[part] for part in (CPU_POWER, GPU_POWER, BASE_POWER)))) / 1000
+    added_w, held_by = 0.0, NO_ROOM
+    if explanation.node != NOWHERE:
+        gpu = max((explanation.gpus & -explanation.gpus).bit_length() - 1, 0)  # the first, for tasks that share one
+        node, asked = state.nodes[explanation.node], state.tasks[k]
+        added_w = int(added_power_mw(node, asked, gpu, state.world.gpu_draw_mw)) / 1000
+        held_by = BUDGET if added_w > 0 and committed_w + added_w > budget_w else STARTS
+    discipline = simulation.options.discipline
+    same = waits if discipline == FIFO else waits[run.sequence[waits] == k]
+    first = int(same[0])
+    if first != task and (discipline == FIFO or held_by == STARTS):
+        held_by = BEHIND if discipline == FIFO else SAME_CLASS
+    return Why(task, held_by, outcome, explanation, len(waits), ahead, first, added_w, committed_w, budget_w)

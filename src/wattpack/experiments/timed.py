@@ -1,0 +1,160 @@
+"""A run in time: tasks at their own times or drawn at a load, a queue, signals; the third kind of scenario."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+import numpy as np
+
+from wattpack.datasets.arrival_shapes import read_shape
+from wattpack.datasets.generators import generate
+from wattpack.datasets.inflation import node_order, seeded
+from wattpack.datasets.speed_files import speeds_by_model
+from wattpack.datasets.timed_trace import TimedTrace, timed_trace_of
+from wattpack.energy.account import Account, account
+from wattpack.energy.chosen import chosen_embodied
+from wattpack.energy.signal import BUDGET, CARBON, PRICE, Signal, run_start, signal_marks
+from wattpack.energy.slack import joined_s, slack_by_class, with_slack
+from wattpack.engine.moments.options import Speeds, TimeOptions
+from wattpack.engine.moments.record import TimeRecord
+from wattpack.engine.moments.simulate import simulate_time
+from wattpack.experiments.recent import Recent
+from wattpack.experiments.scenario import Inputs, Scenario
+from wattpack.experiments.timed_options import Timed, start_of
+from wattpack.model.durations import DAY_S
+from wattpack.model.nodes import Datacenter
+from wattpack.model.policy import Mix
+from wattpack.model.power import PAPER, PowerProfile
+from wattpack.model.steps import Steps
+from wattpack.model.target import Target
+from wattpack.model.timed_tasks import TimedTasks
+from wattpack.policies.expression import parse
+
+_tasks = Recent(2)  # of one seed: a million tasks take 100 MB
+
+
+@dataclass(frozen=True, eq=False)
+class TimedOutcome:
+    """A finished run: what became of each task, what it cost, and what it ran on."""
+
+    record: TimeRecord
+    account: Account
+    tasks: TimedTasks
+    datacenter: Datacenter  # in the order of the run
+    start: datetime | None  # clock time of the first arrival: of the tasks, or where a signal begins
+
+
+def run_timed_scenario(scenario: Scenario, inputs: Inputs) -> TimedOutcome:
+    """The run of a scenario. All policies of a seed see the same tasks and node order."""
+    timed = scenario.timed
+    assert timed is not None
+    datacenter, source = inputs.datacenters[scenario.datacenter], inputs.timed[scenario.trace]
+    seeds = seeded(scenario.seed)
+    if timed.load > 0:
+        key = (scenario.trace_digest, scenario.seed, timed.load, timed.days, timed.arrivals, timed.load_gpu_milli)
+        tasks = _tasks.get((*key, timed.start), lambda: drawn_tasks(source, timed, datacenter, seeds.workload))
+        datacenter = datacenter.ordered(node_order(datacenter, seeds.node_order))
+    else:
+        assert isinstance(source, TimedTasks)
+        tasks = source
+    target = inputs.traces[timed.target or scenario.trace]
+    signals = {name: inputs.signals[name, text] for name in (CARBON, PRICE, BUDGET) if (text := getattr(timed, name))}
+    table = inputs.speeds[timed.speed] if timed.speed else None
+    speeds = None
+    if table is not None:
+        speeds = Speeds(timed.speed_reference, speeds_by_model(table, datacenter.models, timed.speed))
+    return run_timed(
+        datacenter,
+        tasks,
+        parse(scenario.policy),
+        Target.of(target),
+        seeds.policy,
+        inputs.profiles[scenario.profile],
+        timed,
+        signals,
+        speeds,
+    )
+
+
+def drawn_tasks(
+    source: TimedTrace | TimedTasks, timed: Timed, datacenter: Datacenter, rng: np.random.Generator
+) -> TimedTasks:
+    """Tasks at the load of `timed`, drawn from a trace or from the tasks of a file."""
+    trace = source if isinstance(source, TimedTrace) else timed_trace_of(source)
+    gpu_milli = timed.load_gpu_milli or datacenter.gpu_milli
+    start = start_of(timed.start) if timed.start else None
+    return generate(trace, gpu_milli, timed.load, timed.days, rng, read_shape(timed.arrivals), start)
+
+
+def run_timed(
+    datacenter: Datacenter,
+    tasks: TimedTasks,
+    mix: Mix,
+    target: Target,
+    rng: np.random.Generator | None = None,
+    profile: PowerProfile = PAPER,
+    timed: Timed | None = None,
+    signals: dict[str, Signal] | None = None,
+    speeds: Speeds | None = None,
+) -> TimedOutcome:
+    """Run tasks at their times and account for them. `signals`: carbon, price and budget by their quantity."""
+    timed, signals = timed or Timed(), signals or {}
+    tasks = as_told(tasks, timed)
+    horizon_s = run_length_s(tasks, timed)
+    start = run_start(signals.values(), tasks.start)
+    steps = {name: on_clock(signal, start, horizon_s, timed) for name, signal in signals.items()}
+    budget = steps.pop(BUDGET, None)
+    joined = None
+    if timed.slack_by in steps and bool((tasks.slack_s > 0).any()):
+        joined = joined_s(tasks, steps[timed.slack_by], timed.forecast)
+    options = TimeOptions(
+        discipline=timed.queue,
+        patience_s=timed.patience_s,
+        budget_w=None if budget is None else Steps(budget.time_s, budget.value * 1000),
+        horizon_s=horizon_s,
+        sample_s=timed.sample_s,
+        more_marks_s=tuple(mark for one in steps.values() for mark in signal_marks(one, horizon_s)),
+        speeds=speeds,
+    )
+    record = simulate_time(datacenter, tasks, mix, target, rng, profile, options, joined)
+    found = account(
+        record,
+        tasks,
+        datacenter,
+        pue=timed.pue,
+        carbon=steps.get(CARBON),
+        price=steps.get(PRICE),
+        currency=signals[PRICE].currency if PRICE in signals else "",
+        embodied=chosen_embodied(timed.embodied) if timed.embodied else None,
+        speeds=speeds,
+    )
+    return TimedOutcome(record, found, tasks, datacenter, start)
+
+
+def run_length_s(tasks: TimedTasks, timed: Timed) -> float:
+    """The horizon: as told, the days of drawn tasks, or until the last arrival."""
+    if timed.horizon_s > 0:
+        return timed.horizon_s
+    if timed.load > 0:
+        return timed.days * DAY_S
+    return float(tasks.arrival_s.max() - tasks.first_s) if len(tasks) else 0.0
+
+
+def on_clock(signal: Signal, start: datetime | None, horizon_s: float, timed: Timed) -> Steps:
+    return signal.on_run_clock(start, horizon_s, bool(timed.repeat), bool(timed.hold_gaps))
+
+
+def as_told(tasks: TimedTasks, timed: Timed) -> TimedTasks:
+    """The tasks with the clock time and the slack of `timed`."""
+    if timed.start and timed.load == 0:
+        tasks = replace(tasks, start=start_of(timed.start))
+    return with_slack(tasks, slack_by_class(timed.slack.split(","))) if timed.slack else tasks
+
+
+def clock_s(start: datetime | None) -> float:
+    """A clock time in its own time zone, as seconds since 1970; NaN where it is not known."""
+    if start is None:
+        return float("nan")
+    offset = start.utcoffset()
+    return start.timestamp() + (offset.total_seconds() if offset is not None else 0.0)

@@ -1,0 +1,109 @@
+"""The result of a run in time as it is stored: its numbers, and its series by mark."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wattpack.engine.moments.record import TimeRecord
+
+if TYPE_CHECKING:
+    from wattpack.energy.account import Account
+
+NAN = float("nan")
+J_PER_KWH = 3.6e6
+
+
+class TimedNumbers(NamedTuple):
+    """All over the horizon; NaN where it does not apply."""
+
+    kwh: float  # of IT
+    facility_kwh: float
+    mean_kw: float
+    p99_kw: float  # not exceeded for 99 % of the time
+    peak_kw: float
+    co2_operational_kg: float
+    co2_embodied_kg: float
+    sci_g_per_gpu_hour: float
+    money: float
+    gpu_hours: float
+    wh_per_gpu_hour: float
+    work: float  # A100-hours of batch tasks
+    kwh_per_work: float
+    arrived: int
+    done: int
+    running: int
+    waiting: int
+    failed: int
+    refused: int
+    gave_up: int
+    wait_mean_s: float
+    wait_p50_s: float
+    wait_p95_s: float
+    wait_p99_s: float
+    slowdown_mean: float  # bounded slowdown
+    slowdown_p95: float
+    gpu_kwh: float
+    cpu_kwh: float
+    base_kwh: float
+    asleep_kwh: float
+    transition_kwh: float
+    horizon_s: float
+    start_s: float = NAN  # clock time of the first arrival, seconds since 1970 in its own time zone
+    currency: str = ""
+
+
+def numbers_of(account: Account, start_s: float = NAN) -> TimedNumbers:
+    """The account as numbers; what it has not is NaN."""
+    found: dict[str, float | int | str] = {}
+    for name in TimedNumbers._fields:
+        if name not in ("start_s", "currency"):
+            value = getattr(account, name)
+            found[name] = NAN if value is None else value
+    return TimedNumbers(**found, start_s=start_s, currency=account.currency)  # type: ignore[arg-type]
+
+
+# The columns of the series, with their units; `TimedRun.columns` gives them to the user.
+SERIES = {
+    "time_s": "seconds from the first arrival",
+    "power_w": "IT power from then on, W",
+    "kwh": "IT energy since the start, kWh",
+    "allocated_gpus": "GPUs in use from then on",
+    "gpu_hours": "GPU-hours delivered since the start",
+    "queued": "tasks that wait",
+    "running": "tasks that run",
+}
+
+
+@dataclass(frozen=True)
+class Series:
+    """By mark: every sample, the time stamps of signals, the end of the horizon."""
+
+    time_s: NDArray[np.float64]
+    power_w: NDArray[np.float64]
+    kwh: NDArray[np.float64]
+    allocated_gpus: NDArray[np.float64]
+    gpu_hours: NDArray[np.float64]
+    queued: NDArray[np.float64]
+    running: NDArray[np.float64]
+
+    def __len__(self) -> int:
+        return len(self.time_s)
+
+    def columns(self) -> dict[str, NDArray[np.float64]]:
+        return {name: getattr(self, name) for name in SERIES}
+
+
+def series_of(record: TimeRecord) -> Series:
+    return Series(
+        time_s=record.mark_s,
+        power_w=record.power_w,
+        kwh=record.energy_j.sum(axis=1) / J_PER_KWH,
+        allocated_gpus=record.allocated_gpus,
+        gpu_hours=record.gpu_s / 3600,
+        queued=record.queued.astype(np.float64),
+        running=record.running.astype(np.float64),
+    )

@@ -1,0 +1,69 @@
+"""Run files of runs in time: a row for each mark, the numbers of the whole run in constant columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from wattpack.errors import UserError
+from wattpack.experiments.parquet import encode
+from wattpack.experiments.scenario import Scenario
+from wattpack.experiments.timed_result import SERIES, Series, TimedNumbers, numbers_of, series_of
+
+if TYPE_CHECKING:
+    from wattpack.experiments.timed import TimedOutcome
+
+WHOLE = "run_"  # before the names of numbers of the whole run: some columns of the series have the same names
+AT_ONCE = 64  # files read by one query
+
+
+def encode_timed(scenario: Scenario, outcome: TimedOutcome) -> bytes:
+    from wattpack.experiments.timed import clock_s
+
+    numbers = numbers_of(outcome.account, clock_s(outcome.start))
+    whole = {f"{WHOLE}{name}": value for name, value in numbers._asdict().items()}
+    return encode({**scenario.columns(), **whole}, series_of(outcome.record).columns())
+
+
+def read_numbers(files: Iterable[Path]) -> dict[Path, TimedNumbers]:
+    """The numbers in these run files; to the last bit what the runs gave."""
+    import duckdb  # 60 ms: only when results are read
+
+    wanted, found = list(files), dict[Path, TimedNumbers]()
+    selected = ", ".join(f"any_value({WHOLE}{name}) AS {name}" for name in TimedNumbers._fields)
+    with duckdb.connect(config={"threads": 1}) as connection:
+        for start in range(0, len(wanted), AT_ONCE):
+            names = [str(file) for file in wanted[start : start + AT_ONCE]]
+            query = f"SELECT filename, {selected} FROM read_parquet($files, filename = true) GROUP BY filename"
+            for name, *values in _rows(connection, query, names):
+                found[Path(name)] = TimedNumbers(*values)
+    return found
+
+
+def read_series(file: Path) -> Series:
+    """The series of one run."""
+    import duckdb
+
+    with duckdb.connect(config={"threads": 1}) as connection:
+        try:
+            table = connection.execute(f"SELECT {', '.join(SERIES)} FROM read_parquet(?)", [str(file)]).fetchnumpy()
+        except duckdb.Error as fault:
+            raise UserError(
+                f"{file}: not a run file ({str(fault).splitlines()[0]}), expected to run it again"
+            ) from None
+    return Series(**table)
+
+
+def _rows(connection: Any, query: str, names: list[str]) -> list[tuple[Any, ...]]:
+    import duckdb
+
+    try:
+        rows: list[tuple[Any, ...]] = connection.execute(query, {"files": names}).fetchall()
+    except duckdb.Error as fault:
+        if len(names) > 1:  # one by one, to find the one that is broken
+            return [row for name in names for row in _rows(connection, query, [name])]
+        raise UserError(
+            f"{names[0]}: not a run file ({str(fault).splitlines()[0]}), expected to delete it and run again"
+        ) from None
+    return rows

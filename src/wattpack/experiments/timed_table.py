@@ -1,0 +1,142 @@
+"""`time.csv`: a row for each run in time; and the runs of a policy together, with their difference to FGD."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import inf, isnan
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from wattpack.experiments.lineup import BASELINE
+from wattpack.experiments.scenario import Scenario
+from wattpack.experiments.timed_options import Timed
+from wattpack.experiments.timed_result import TimedNumbers
+from wattpack.files import write_whole
+
+# Columns that are numbers of a run: the fixed ones, and those after them.
+NUMBERS = (
+    *("kwh", "facility_kwh", "mean_kw", "peak_kw", "co2_kg", "money", "gpu_hours", "work"),
+    *("arrived", "failed", "refused", "gave_up", "waiting"),
+    *("wait_mean_s", "wait_p50_s", "wait_p95_s", "wait_p99_s"),
+)
+SLEEP = ("wakes", "asleep_node_hours")  # nodes do not sleep yet: empty
+MORE = (
+    *("p99_kw", "wh_per_gpu_hour", "kwh_per_work", "co2_embodied_kg", "sci_g_per_gpu_hour"),
+    *("slowdown_mean", "slowdown_p95", "done", "running"),
+    *("gpu_kwh", "cpu_kwh", "base_kwh", "asleep_kwh", "transition_kwh", "horizon_s"),
+)
+OPTIONS = ("queue", "patience_s", "load", "days", "arrivals", "pue", "carbon", "price", "budget", "speed", "slack")
+HEADER = (*("datacenter", "trace", "policy", "seed"), *NUMBERS, *SLEEP, *MORE, "currency", "profile", *OPTIONS)
+FIELD = {"co2_kg": "co2_operational_kg"}  # carbon of electricity; that of making the machines is a column of its own
+
+
+def write_time(path: Path, results: Mapping[Scenario, TimedNumbers]) -> None:
+    """Empty where a number does not apply."""
+
+    def write(temporary: Path) -> None:
+        with temporary.open("w", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerow(HEADER)
+            writer.writerows(cells(scenario, numbers) for scenario, numbers in results.items())
+
+    write_whole(path, write)
+
+
+def cells(scenario: Scenario, numbers: TimedNumbers) -> list[str]:
+    timed = scenario.timed or Timed()
+    values = [_text(getattr(numbers, FIELD.get(name, name))) for name in NUMBERS]
+    more = [_text(getattr(numbers, name)) for name in MORE]
+    options = [_text(getattr(timed, name)) if getattr(timed, name) else "" for name in OPTIONS]
+    named = [scenario.datacenter, scenario.trace, scenario.named, str(scenario.seed)]
+    return [*named, *values, *[""] * len(SLEEP), *more, numbers.currency, scenario.profile, *options]
+
+
+def _text(value: float | int | str) -> str:
+    if not isinstance(value, float):
+        return str(value)
+    return "" if isnan(value) or value == inf else f"{value:.15g}"  # 15 digits: what is read is what was run
+
+
+class Group(NamedTuple):
+    """What a table shows together: one trace under one set of options. Datacenters and policies are its rows."""
+
+    trace: str
+    profile: str
+    options: Timed  # without what belongs to one datacenter
+
+    @property
+    def text(self) -> str:
+        return self.options.text
+
+
+@dataclass(frozen=True)
+class TimedRow:
+    """One policy on one datacenter: the numbers of its seeds, seeds ascending."""
+
+    datacenter: str
+    policy: str
+    seeds: tuple[int, ...]
+    runs: tuple[TimedNumbers, ...]
+    scenarios: tuple[Scenario, ...]
+
+    def mean(self, measure: str) -> float:
+        return float(np.mean([getattr(run, measure) for run in self.runs]))
+
+    def spread(self, measure: str) -> float:
+        """Standard deviation over the seeds; 0 for one."""
+        return float(np.std([getattr(run, measure) for run in self.runs], ddof=1 if len(self.runs) > 1 else 0))
+
+    def differences(self, measure: str, baseline: TimedRow) -> list[float]:
+        """Relative to the baseline, seed by seed: the policies of a seed see the same tasks."""
+        other = dict(zip(baseline.seeds, baseline.runs, strict=True))
+        pairs = [(run, other[seed]) for seed, run in zip(self.seeds, self.runs, strict=True) if seed in other]
+        return [getattr(run, measure) / getattr(base, measure) - 1 for run, base in pairs if getattr(base, measure)]
+
+    def difference(self, measure: str, baseline: TimedRow) -> tuple[float, float]:
+        """Mean and standard deviation of `differences`; NaN where there are none."""
+        found = self.differences(measure, baseline)
+        if not found:
+            return float("nan"), float("nan")
+        return float(np.mean(found)), float(np.std(found, ddof=1 if len(found) > 1 else 0))
+
+
+Table = dict[Group, list[TimedRow]]
+
+
+def timed_table(results: Mapping[Scenario, TimedNumbers]) -> Table:
+    """The runs by trace and options, then by datacenter and policy, in the order in which they were asked for."""
+    found: dict[Group, dict[tuple[str, str], dict[int, tuple[Scenario, TimedNumbers]]]] = {}
+    for scenario, numbers in results.items():
+        assert scenario.timed is not None
+        rows = found.setdefault(Group(scenario.trace, scenario.profile, scenario.timed), {})
+        rows.setdefault((scenario.datacenter, scenario.label), {})[scenario.seed] = (scenario, numbers)
+    table: Table = {}
+    for group, rows in found.items():
+        table[group] = []
+        for (datacenter, policy), by_seed in rows.items():
+            seeds = tuple(sorted(by_seed))
+            pairs = [by_seed[seed] for seed in seeds]
+            runs, scenarios = tuple(run for _, run in pairs), tuple(scenario for scenario, _ in pairs)
+            table[group].append(TimedRow(datacenter, policy, seeds, runs, scenarios))
+    return table
+
+
+def baseline_of(rows: Sequence[TimedRow]) -> TimedRow | None:
+    """FGD on the first datacenter: the tasks are the same on all."""
+    return next((row for row in rows if row.policy == BASELINE), None)
+
+
+def group_titles(groups: Sequence[Group]) -> dict[Group, str]:
+    """The trace, with profile and options where the groups have several."""
+    profiles = len({group.profile for group in groups}) > 1
+    traces = [group.trace for group in groups]
+    titles = {}
+    for group in groups:
+        parts = [group.profile] if profiles else []
+        parts += [group.text] if traces.count(group.trace) > 1 or group.text else []
+        titles[group] = f"{group.trace}: {', '.join(parts)}" if parts else group.trace
+    return titles

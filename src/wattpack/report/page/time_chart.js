@@ -1,0 +1,183 @@
+// Charts over time, one below the other in one SVG, that share the axis of time, the zoom and the cross-hair. They draw a
+// model and say where the reader points; they know nothing of policies.
+//
+// model: {step, count: buckets of `step` seconds, range: [from, to] in seconds, ticks(from, to, most): [[seconds, text]],
+//         panels: [{name, height, fromZero, lines: [{cls, dash, lo, hi, heavy}]}], label}
+// A line has the least and the largest value of each bucket; they are one array where a bucket has one value.
+
+const GAP = 30; // between two panels
+
+class TimeCharts {
+  constructor(svg, onPoint, onZoom) {
+    this.svg = svg;
+    this.onPoint = onPoint;
+    this.onZoom = onZoom;
+    this.place = null; // bucket that is read out
+    this.drag = null; // seconds where the mouse went down
+    svg.addEventListener("mousedown", (event) => event.preventDefault()); // the frame of the focus is for the keyboard
+    svg.addEventListener("pointerdown", (event) => this.down(event));
+    svg.addEventListener("pointermove", (event) => this.move(event));
+    svg.addEventListener("pointerup", (event) => this.up(event));
+    svg.addEventListener("pointercancel", () => this.cancel());
+    svg.addEventListener("pointerleave", (event) => { if (event.pointerType === "mouse" && this.drag === null) this.point(null); });
+    svg.addEventListener("dblclick", () => this.onZoom(null));
+    svg.addEventListener("keydown", (event) => this.key(event));
+    // Later: on a narrow page the read-out stands above the legend, and a press there must not lose its button.
+    svg.addEventListener("blur", () => setTimeout(() => { if (document.activeElement !== svg) this.point(null); }, 300));
+  }
+
+  draw(model) {
+    this.model = model;
+    const width = Math.max(280, this.svg.parentNode.clientWidth);
+    this.left = 58; this.right = width - 12;
+    let top = 22;
+    for (const panel of model.panels) {
+      panel.top = top;
+      panel.bottom = top + panel.height;
+      top = panel.bottom + GAP;
+    }
+    this.bottom = top - GAP;
+    const height = this.bottom + 30;
+    this.svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
+    this.svg.setAttribute("aria-label", model.label);
+    this.svg.replaceChildren();
+    this.times(width);
+    for (const panel of model.panels) this.panel(panel);
+    this.overlay = svgNode(this.svg, "g", {});
+    this.brush = svgNode(this.svg, "rect", { class: "brush", y: model.panels[0].top, height: this.bottom - model.panels[0].top, width: 0 });
+    this.point(this.place);
+  }
+
+  x(seconds) { return this.left + (seconds - this.model.range[0]) / (this.model.range[1] - this.model.range[0]) * (this.right - this.left); }
+  inRange(place) { return (place + 1) * this.model.step > this.model.range[0] && place * this.model.step <= this.model.range[1]; }
+  first() { return Math.max(0, Math.floor(this.model.range[0] / this.model.step)); }
+  last() { return Math.min(this.model.count - 1, Math.ceil(this.model.range[1] / this.model.step)); }
+
+  times(width) {
+    for (const [at, text] of this.model.ticks(this.model.range[0], this.model.range[1], Math.max(3, Math.floor(width / 110)))) {
+      const across = this.x(at);
+      for (const panel of this.model.panels) svgNode(this.svg, "line", { class: "grid", x1: across, x2: across, y1: panel.top, y2: panel.bottom });
+      const anchor = across > this.right - 24 ? "end" : across < this.left + 24 ? "start" : "middle";
+      svgNode(this.svg, "text", { x: across, y: this.bottom + 18, "text-anchor": anchor }).textContent = text;
+    }
+  }
+
+  limits(panel) {
+    let low = Infinity, high = -Infinity;
+    for (const line of panel.lines) {
+      for (let i = this.first(); i <= this.last(); i++) {
+        if (line.lo[i] < low) low = line.lo[i];
+        if (line.hi[i] > high) high = line.hi[i];
+      }
+    }
+    if (!Number.isFinite(low)) return [0, 1];
+    if (panel.fromZero) { low = Math.min(low, 0); high = Math.max(high, 0); }
+    const room = (high - low || Math.abs(high) || 1) * 0.06;
+    return [low === 0 ? 0 : low - room, high + room];
+  }
+
+  panel(panel) {
+    [panel.low, panel.high] = this.limits(panel);
+    panel.y = (value) => panel.bottom - (value - panel.low) / (panel.high - panel.low) * panel.height;
+    const upward = ticks(panel.low, panel.high, Math.max(2, panel.height / 45));
+    for (const value of upward.found) {
+      svgNode(this.svg, "line", { class: value === 0 && panel.low < 0 ? "zero" : "grid", x1: this.left, x2: this.right, y1: panel.y(value), y2: panel.y(value) });
+      svgNode(this.svg, "text", { x: this.left - 8, y: panel.y(value) + 4, "text-anchor": "end" }).textContent = value.toFixed(upward.digits).replace("-", "−");
+    }
+    svgNode(this.svg, "line", { class: "axis", x1: this.left, x2: this.right, y1: panel.bottom, y2: panel.bottom });
+    svgNode(this.svg, "text", { class: "name", x: this.left, y: panel.top - 7 }).textContent = panel.name;
+    for (const line of [...panel.lines].reverse()) {
+      svgNode(this.svg, "path", { class: "line " + line.cls + (line.heavy ? " heavy" : ""), d: this.path(panel, line), "stroke-dasharray": dashes(line) });
+    }
+  }
+
+  // Steps, or where several buckets share a pixel, the range of their values.
+  path(panel, line) {
+    const { step } = this.model, wide = (this.right - this.left) * step / (this.model.range[1] - this.model.range[0]);
+    const together = Math.max(1, Math.floor(1 / wide));
+    const inside = (seconds) => Math.min(this.right, Math.max(this.left, this.x(seconds)));
+    let text = "", pen = "M";
+    for (let i = this.first(); i <= this.last(); i += together) {
+      let low = Infinity, high = -Infinity;
+      for (let k = i; k < i + together && k <= this.last(); k++) {
+        if (line.lo[k] < low) low = line.lo[k];
+        if (line.hi[k] > high) high = line.hi[k];
+      }
+      if (!Number.isFinite(low)) { pen = "M"; continue; }
+      const from = inside(i * step).toFixed(1), to = inside((i + together) * step).toFixed(1);
+      text += `${pen}${from} ${panel.y(low).toFixed(1)}`;
+      if (high > low) text += `L${from} ${panel.y(high).toFixed(1)}`;
+      text += `H${to}`;
+      pen = "L";
+    }
+    return text;
+  }
+
+  // Read out this bucket; null for none.
+  point(place, spoken) {
+    this.place = place !== null && this.model && this.inRange(place) ? place : null;
+    if (!this.overlay) return;
+    this.overlay.replaceChildren();
+    let at = 0;
+    if (this.place !== null) {
+      at = Math.min(this.right, Math.max(this.left, this.x((this.place + 0.5) * this.model.step)));
+      svgNode(this.overlay, "line", { class: "cross", x1: at, x2: at, y1: this.model.panels[0].top, y2: this.bottom });
+      for (const panel of this.model.panels) {
+        for (const line of panel.lines) {
+          const value = (line.lo[this.place] + line.hi[this.place]) / 2;
+          if (Number.isFinite(value)) svgNode(this.overlay, "circle", { class: "dot " + line.cls, cx: at, cy: panel.y(value), r: 4 });
+        }
+      }
+    }
+    this.onPoint(this.place, at, Boolean(spoken));
+  }
+
+  secondsAt(event) {
+    const box = this.svg.getBoundingClientRect();
+    const across = (event.clientX - box.left) / box.width * this.svg.viewBox.baseVal.width;
+    const [from, to] = this.model.range;
+    return Math.min(to, Math.max(from, from + (across - this.left) / (this.right - this.left) * (to - from)));
+  }
+
+  nearest(seconds) { return Math.min(this.model.count - 1, Math.max(0, Math.floor(seconds / this.model.step))); }
+
+  down(event) {
+    this.point(this.nearest(this.secondsAt(event)));
+    // A finger drags the read-out along, a mouse draws the range to zoom into.
+    if (event.pointerType === "mouse" && event.button === 0) {
+      this.drag = this.secondsAt(event);
+      this.svg.setPointerCapture(event.pointerId);
+    }
+  }
+
+  move(event) {
+    const seconds = this.secondsAt(event);
+    if (this.drag !== null) {
+      const [from, to] = [this.x(Math.min(seconds, this.drag)), this.x(Math.max(seconds, this.drag))];
+      this.brush.setAttribute("x", from);
+      this.brush.setAttribute("width", to - from);
+    }
+    this.point(this.nearest(seconds));
+  }
+
+  up(event) {
+    if (this.drag === null) return;
+    const [from, to] = [Math.min(this.drag, this.secondsAt(event)), Math.max(this.drag, this.secondsAt(event))];
+    this.cancel();
+    if (this.x(to) - this.x(from) > 8) this.onZoom([from, to]);
+  }
+
+  cancel() {
+    this.drag = null;
+    if (this.brush) this.brush.setAttribute("width", 0);
+  }
+
+  key(event) {
+    const step = event.shiftKey ? 10 : 1, here = this.place === null ? Math.round((this.first() + this.last()) / 2) : this.place;
+    const moves = { ArrowLeft: here - step, ArrowRight: here + step, Home: this.first(), End: this.last() };
+    if (event.key === "Escape") this.point(null);
+    else if (event.key in moves) this.point(Math.min(this.last(), Math.max(this.first(), moves[event.key])), true);
+    else return;
+    event.preventDefault();
+  }
+}

@@ -1,0 +1,144 @@
+"""What runs in time found, in two sentences, and what the numbers assume."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from wattpack.experiments.timed_table import Group, TimedRow, baseline_of
+from wattpack.report.time_rows import never_waited, row_title
+
+CLOSE = 0.0005  # of energy: less is no difference
+# What becomes of tasks that do not run: of one, of several.
+VERBS = (
+    ("failed", "finds no room and leaves", "find no room and leave"),
+    ("refused", "fits no node", "fit no node"),
+    ("gave_up", "gives up", "give up"),
+    ("waiting", "still waits at the end", "still wait at the end"),
+)
+
+
+def sentences(group: Group, rows: Sequence[TimedRow]) -> list[str]:
+    """Two sentences: who uses least energy, and who waits or is turned away."""
+    baseline = baseline_of(rows)
+    measure = "kwh_per_work" if group.options.speed and rows[0].mean("kwh_per_work") > 0 else "wh_per_gpu_hour"
+    what = "kWh per A100-hour of batch work" if measure == "kwh_per_work" else "Wh per GPU-hour"
+    real = [row for row in rows if row.mean(measure) == row.mean(measure)]
+    if not real:
+        return [f"On {group.trace}, no GPU-hours are delivered: {_kwh(rows[0])} are idle draw.", _service(rows, rows)]
+    best = min(real, key=lambda row: row.mean(measure))
+    length = _length(rows[0].mean("horizon_s"))
+    if baseline is None or baseline not in real:
+        first = (
+            f"On {group.trace}, {row_title(best, rows)} uses {_kwh(best)} in {length}, "
+            f"{_amount(best.mean(measure))} {what}"
+        )
+        return [f"{first}{', the least' if len(real) > 1 else ''}.", _service(rows, rows)]
+    change, spread = best.difference(measure, baseline)
+    name, base = row_title(best, rows), row_title(baseline, rows)
+    if best is baseline or change > -CLOSE:
+        first = f"On {group.trace}, no policy uses less energy than {base}: {_amount(baseline.mean(measure))} {what}."
+        return [first, _service(rows, rows)]
+    sure = f" ± {100 * spread:.1f}" if len(best.runs) > 1 else ""
+    saved = baseline.mean("kwh") - best.mean("kwh")
+    money = _money_saved(group, best, baseline)
+    first = (
+        f"On {group.trace}, {name} uses {-100 * change:.1f}{sure} % less energy per "
+        f"{'unit of work' if measure == 'kwh_per_work' else 'GPU-hour'} than {base}: {_amount(best.mean(measure))} "
+        f"against {_amount(baseline.mean(measure))} {what}"
+    )
+    if saved > 0:
+        first += f", {_thousands(saved)} kWh less in {length}{money}"
+    return [f"{first}.", _service([best, baseline], rows)]
+
+
+def _service(shown: Sequence[TimedRow], rows: Sequence[TimedRow]) -> str:
+    """Who waits and who is turned away."""
+    if never_waited(rows):
+        return "Every task starts when it arrives, under every policy." if len(rows) > 1 else "No task waits."
+    said_of: dict[str, list[str]] = {}  # what is said -> the rows it is said of
+    for row in dict.fromkeys(shown):
+        said_of.setdefault(_about_service(row), []).append(row_title(row, rows))
+    if len(said_of) == 1:
+        who = (
+            "Under every policy"
+            if len(shown) == len(rows) > 1
+            else f"Under {' and '.join(next(iter(said_of.values())))}"
+        )
+        return f"{who}, {next(iter(said_of))}."
+    said = "; ".join(f"under {names[0]}, {text}" for text, names in said_of.items())
+    return f"U{said[1:]}."
+
+
+def _about_service(row: TimedRow) -> str:
+    said = []
+    if row.mean("wait_mean_s") > 0:
+        said.append(f"99 % of the tasks wait at most {_seconds(row.mean('wait_p99_s'))}")
+    for measure, one, several in VERBS:
+        if (count := row.mean(measure)) > 0:
+            said.append(f"{_thousands(count)} of {_thousands(row.mean('arrived'))} {one if count == 1 else several}")
+    return ", ".join(said) or "no task waits"
+
+
+def limits(group: Group, with_drawn: bool) -> list[str]:
+    """What the numbers rest on; each line is about one assumption."""
+    options = group.options
+    said = [
+        f"Watts are those of the power profile {group.profile!r}: a GPU in use draws what the profile says for its "
+        "share in use, whatever the task computes. Cooling and losses count through the PUE of "
+        f"{options.pue:g}{' (1: none)' if options.pue == 1 else ''}."
+    ]
+    if options.speed:
+        said.append(
+            f"Batch tasks run for longer on slow GPUs and for less on fast ones, by the speeds {options.speed!r}; "
+            f"durations are taken to be those of a GPU of speed {options.speed_reference:.3g} (A100-SXM4-80GB: 1). "
+            "Services run as long as their file says."
+        )
+    else:
+        said.append("A task runs equally long on every GPU model: no table of speeds was given.")
+    if with_drawn:
+        said.append(
+            "Tasks are drawn: requests, durations and classes of service are those of the trace, arrivals follow the "
+            f"shape {options.arrivals!r} at a mean load of {options.load:g} of {options.load_gpu_milli / 1000:,.0f} "
+            "GPUs. Tasks that run at the start arrive there, with the time that is left of their duration."
+        )
+    else:
+        said.append("Tasks arrive and run as their file says; what ran before its first task is not there.")
+    if options.carbon:
+        said.append(
+            f"Carbon of electricity: {options.carbon}. Embodied carbon: "
+            f"{options.embodied or '150 kg per GPU over 4 years, nothing for the rest of a node'}."
+        )
+    return said
+
+
+def _money_saved(group: Group, best: TimedRow, baseline: TimedRow) -> str:
+    saved = baseline.mean("money") - best.mean("money")
+    if not group.options.price or not saved > 0:
+        return ""
+    return f" and {_thousands(saved)} {best.runs[0].currency or 'of money'}"
+
+
+def _length(seconds: float) -> str:
+    for name, size in (("day", 86400), ("hour", 3600), ("minute", 60), ("second", 1)):
+        if seconds >= size:
+            amount = f"{seconds / size:.3g}"
+            return f"{amount} {name}{'' if amount == '1' else 's'}"
+    return "no time"
+
+
+def _kwh(row: TimedRow) -> str:
+    return f"{_thousands(row.mean('kwh'))} kWh"
+
+
+def _thousands(value: float) -> str:
+    return f"{value:,.0f}" if value >= 10 else f"{value:.3g}"
+
+
+def _amount(value: float) -> str:
+    return f"{value:,.1f}" if value >= 10 else f"{value:.4g}"
+
+
+def _seconds(value: float) -> str:
+    if value >= 2 * 3600:
+        return f"{value / 3600:.1f} h"
+    return f"{value / 60:.0f} min" if value >= 120 else f"{value:.0f} s"

@@ -1,0 +1,62 @@
+"""`wattpack plan` through its front door."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import pytest
+
+from cli.files import write_nodes, write_tasks
+from wattpack.cli import main
+
+NODES = "sn,cpu_milli,memory_mib,gpu,model\nn1,32000,131072,1,T4\n"
+# Four tasks of an hour at the same time, one GPU each: with four GPUs nobody waits, with two half of them wait an hour.
+TASKS = "name,cpu_milli,memory_mib,num_gpu,gpu_milli,creation_time,duration\n" + "".join(
+    f"t{i},1000,1000,1,1000,{0 if i < 4 else 9000},3600\n" for i in range(5)
+)
+
+
+def plan(folder: Path, *words: str) -> None:
+    files = ("--datacenter", write_nodes(folder, NODES), "--trace", write_tasks(folder, TASKS))
+    main(["plan", *words, *files, "--out", str(folder / "out")])
+
+
+def test_it_names_the_least_number_of_nodes_and_writes_what_it_tried(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan(tmp_path, "T4-1", "--wait-p99", "1m")
+    assert "4 nodes of T4-1, 3 more than there are, keep the p99 of the wait at 1m or below" in capsys.readouterr().out
+    rows = csv.DictReader((tmp_path / "out" / "plan.csv").read_text().splitlines())
+    keeps = {row["nodes"]: row["keeps"] for row in rows}
+    assert (keeps["3"], keeps["4"]) == ("no", "yes")
+
+
+def test_a_longer_wait_needs_fewer_nodes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    plan(tmp_path, "T4-1", "--wait-p99", "1h")
+    assert "2 nodes of T4-1, 1 more than there are" in capsys.readouterr().out
+
+
+def test_where_no_number_does_it_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    plan(tmp_path, "T4-1", "--wait-p99", "1m", "--most", "3")
+    assert "No number of T4-1 nodes up to 3 keeps" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("T4", "--wait-p99", "1m"),
+        ("T4-1", "--wait-p99", "soon"),
+        ("T4-1", "--wait-p99", "1m", "--queue", "drop"),
+        ("T4-1", "--wait-p99", "1m", "--most", "0"),
+        ("T4-1", "--wait-p99", "1m", "--seeds", "3"),
+        ("NoSuch-1", "--wait-p99", "1m"),
+    ],
+)
+def test_a_bad_option_is_one_line_and_exit_2(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, ...]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        plan(tmp_path, *words)
+    assert ended.value.code == 2
+    assert len(capsys.readouterr().err.splitlines()) == 1
