@@ -86,6 +86,19 @@ def test_a_knob_that_changes_nothing_is_not_tried_further():
     assert [member.expression for member in found.members] == ["fgd", "ocs"]  # no task of TRACE names a model
 
 
+def test_a_knob_above_1_is_tried_even_where_no_task_names_a_model():
+    found = search(fleet(), TRACE, PAPER, "fill-up", ("fgd", "ocs", "ocs@1", "ocs@4"))
+    assert [member.expression for member in found.members] == ["fgd", "ocs", "ocs@4"]
+
+
+def test_the_last_checks_are_of_members_that_lost_nothing_in_the_trial():
+    losing = [searching.Member(str(place), -0.002, 200.0 + place, 2) for place in range(7)]
+    safe = [searching.Member(f"safe {place}", 0.0, 210.0 + place, 2) for place in range(3)]
+    order = [member.expression for member in searching._checks([*losing, *safe])]
+    assert order == ["0", "1", "2", "3", "safe 0", "safe 1"]
+    assert [member.expression for member in searching._checks(losing[:5])] == ["0", "1", "2", "3", "4"]
+
+
 def test_the_choice_is_the_same_in_any_order_of_nodes_and_tasks():
     own, order = fleet(), np.random.default_rng(1).permutation(24)
     again = Workload(TRACE.classes[::-1], (3 - TRACE.sequence[::-1]).astype(np.int32), None, "other")

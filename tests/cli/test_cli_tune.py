@@ -50,7 +50,7 @@ def test_it_prints_the_front_and_the_advice_and_writes_table_and_figure(
         (("--loads", "0.5,x"), "expected loads above 0 and up to 1.3"),
         (("--loads", "2"), "expected loads above 0 and up to 1.3"),
         (("--steady", "0"), "expected loads above 0"),
-        (("--policy", "ocs@2"), "service 2"),
+        (("--policy", "ocs@200"), "service 200"),
         (("--policy", "fgd@1"), "'fgd' has no knob"),
         (("--profile", "nosuch"), "expected one of paper"),
         (("--grar-loss", "-1"), "expected 0 to 1"),

@@ -164,7 +164,7 @@ def test_policies_with_knobs_are_mixed_like_others() -> None:
         ("fgd@0.5", "'fgd' has no knob for 'fgd@0.5'"),
         ("ocs@", "knob '' in 'ocs@', expected a decimal number"),
         ("ocs@x", "knob 'x' in 'ocs@x', expected a decimal number"),
-        ("ocs@2", "service 2.0, expected 0 (save power) to 1 (serve tasks)"),
+        ("ocs@101", "service 101.0, expected 0 (save power) to 1 (serve tasks), or more up to 100"),
         ("@0.5", "unknown policy ''"),
         ("ocs@0.5+OCS@.5", "'ocs@0.5' appears twice"),
     ],

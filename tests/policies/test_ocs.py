@@ -11,7 +11,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import reference
-from builders import arrive, decide, explained, make_engine, make_node, make_task, place, release
+from builders import (
+    arrive,
+    decide,
+    explained,
+    make_datacenter,
+    make_engine,
+    make_node,
+    make_target,
+    make_task,
+    place,
+    release,
+)
 from churn import Churn, Placed, churns
 from cli.files import write_nodes, write_tasks
 from reference import Gpus, Node, TargetClass, Task
@@ -23,12 +34,13 @@ from wattpack.experiments.policy_check.check import check_policy
 from wattpack.experiments.policy_check.history import small_datacenter, small_workload
 from wattpack.experiments.simulate import simulate
 from wattpack.jit import kernel
+from wattpack.model.power import PAPER
 from wattpack.model.target import TargetClass as ModelClass
 from wattpack.policies.expression import parse
 from wattpack.policies.ocs import policy as ocs
 from wattpack.policies.ocs import prices as ocs_prices
 from wattpack.policies.ocs import statistics
-from wattpack.policies.ocs.layout import MEMORY, TERM
+from wattpack.policies.ocs.layout import MEMORY, PARAM, TERM
 
 HALF, WHOLE, PAIR = make_task(gpu=0.5, cpu=4), make_task(gpu=1, cpu=8), make_task(gpu=2, cpu=16)
 
@@ -44,6 +56,7 @@ class Statistics(NamedTuple):
     kappa: list[float]
     sizes: dict[int, tuple[float, float]]  # s -> c_s in milli, d_s
     sets: dict[frozenset[Shape], tuple[float, float]]  # A -> demand by structure and by named models; small ones first
+    beyond: dict[frozenset[Shape], float]  # A -> share of demand beyond what is free on A that counts in larger sets
     constrained: bool
     target: list[TargetClass]  # without the classes that fit no node
     cut: list[TargetClass]  # M, for F
@@ -97,11 +110,13 @@ def plain_statistics(nodes: list[Node], trace: list[Task]) -> Statistics:
     usable = [(shape_of(n), sum(min(n.gpu, n.cpu_milli / 1000 / k) for k in kappa) / 20) for n in nodes]
     fragments = min(1.0, max(0.0, (0.9 - sum(found for _, found in usable) / gpus) / 0.1)) if gpus else 0.0
     found = dependences(nodes, target, demand)
+    sets = watched(found, usable, capacity)
     return Statistics(
         worth,
         kappa,
         sizes,
-        watched(found, usable, capacity),
+        sets,
+        {a: min(1.0, 1 / share_asked(a, sets, usable, capacity)) ** 2 for a in sets},
         any(named > 0 for _, named in found.values()),
         target,
         reference.target_workload(trace),
@@ -140,12 +155,18 @@ def dependences(nodes: list[Node], target: list[TargetClass], demand: list[float
     return found
 
 
+def share_asked(a: frozenset[Shape], found: Demands, usable: list[tuple[Shape, float]], capacity: float) -> float:
+    asked = sum(sum(both) for b, both in found.items() if b <= a) * capacity
+    return asked / sum(gpus for shape, gpus in usable if shape in a)
+
+
 def watched(found: Demands, usable: list[tuple[Shape, float]], capacity: float) -> Demands:
-    """The sets of which at least 0.3 may be asked for, each with the demand that no smaller one of them has."""
+    """The sets of which at least 0.3 may be asked for, or 0.1 where models are named, each with the demand that no
+    smaller one of them has."""
     kept: list[frozenset[Shape]] = []
     for a in found:
-        asked = sum(sum(both) for b, both in found.items() if b <= a) * capacity
-        if asked > 0.3 * sum(gpus for shape, gpus in usable if shape in a):
+        named = any(found[b][1] > 0 for b in found if b <= a)
+        if share_asked(a, found, usable, capacity) > (0.1 if named else 0.3):
             kept.append(a)
     own = {a: [b for b in found if b <= a and not any(b <= c < a for c in kept)] for a in kept}
     return {a: (sum(found[b][0] for b in own[a]), sum(found[b][1] for b in own[a])) for a in sorted(kept, key=len)}
@@ -243,9 +264,10 @@ def plain_costs(nodes: list[Node], task: Task, known: Statistics, growth: Growth
 
     supply = {a: sum(usable_of(node, known) for node in nodes if shape_of(node) in a) for a in known.sets}
     planned = {
-        a: min((structure * structure_window + named * named_window) * capacity, supply[a])
+        a: (structure * structure_window + named * named_window) * capacity
         for a, (structure, named) in known.sets.items()
     }
+    planned = {a: min(whole, max(supply[a], known.beyond[a] * whole)) for a, whole in planned.items()}
 
     def shape_price(shape: Shape) -> float:
         ratios = [ratio(sum(planned[b] for b in planned if b <= a), supply[a]) for a in planned if shape in a]
@@ -493,15 +515,38 @@ def test_the_knob_is_part_of_the_policy_and_of_its_digest() -> None:
     digests = {policy_digest(parse(policy.name, {policy.name: policy})) for policy in (saving, serving, again)}
     assert len(digests) == 3
     assert check_policy(serving) == []
-    with pytest.raises(UserError, match=r"service 1\.5, expected 0"):
-        ocs.ocs_policy(1.5)
+    with pytest.raises(UserError, match=r"service 100\.5, expected 0"):
+        ocs.ocs_policy(100.5)
+
+
+def test_above_1_the_knob_plans_for_all_demand_with_a_margin_and_prices_fragments() -> None:
+    nodes, trace = [make_node(gpus=8, cpu=128)], [make_task(gpu=1, cpu=4), make_task(gpu=8, cpu=32)]
+    seen = {}
+    for knob in (0.4, 1.0, 2.5):
+        params = ocs.ocs_policy(knob).prepare(make_datacenter(nodes), make_target(trace), PAPER)
+        seen[knob] = [params[place] for place in (PARAM.service, PARAM.last_part, PARAM.margin, PARAM.fragments)]
+    assert seen == {0.4: [0.4, 0.1, 0, 0], 1.0: [1, 0.1, 0, 0], 2.5: [1, 0, 1, 1.5]}
+
+
+def test_above_1_the_knob_leaves_the_last_whole_node_to_a_task_of_8_gpus() -> None:
+    """One GPU in eleven is asked for in eights: on average less than half of the node that is left. The margin keeps it
+    free."""
+    nodes = [make_node(gpus=8, cpu=128, model="T4")] * 2 + [make_node(gpus=1, cpu=16, model="G3")] * 20
+    small, eight = make_task(gpu=1, cpu=4), make_task(gpu=8, cpu=32)
+    trace = [small] * 80 + [eight]
+    costs = {}
+    for policy in ("ocs", "ocs@2"):
+        engine = make_engine(nodes, [small, eight], policy, trace=trace)
+        place(engine, small, 0, (0,))
+        costs[policy] = -explained(engine, small).priced[TERM.slots, 1]
+    assert costs["ocs@2"] > 10 * costs["ocs"] >= 0
 
 
 def test_explain_shows_the_terms_in_watts_and_they_add_up(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     main(["explain", write_nodes(tmp_path), write_tasks(tmp_path), "--policy", "ocs", "--task", "share-2"])
     said = capsys.readouterr().out.partition("terms of ocs")[2].splitlines()
     names = said[1].split("\u2503")
-    shown = ["node", "power", "ahead", "gpus", "drain", "slots_1", "scarce_1", "stranded", "sum"]
+    shown = ["node", "power", "ahead", "gpus", "drain", "slots_1", "scarce_2", "stranded", "sum"]
     assert [name.strip() for name in names] == shown
     cells = next(line for line in said if "t4-a <-" in line).split("\u2502")
     *terms, total = [float(cell) for cell in cells[1:]]

@@ -88,6 +88,37 @@ def test_a_set_that_little_is_asked_of_has_no_price() -> None:
     assert params[PARAM.end :].tolist() == [-1, -1]
 
 
+def test_a_set_that_a_few_tasks_name_has_a_price() -> None:
+    """One GPU in ten is asked for on T4, which are 8 of 12: too little for a price only if no task named the model."""
+    datacenter = make_datacenter([make_node(gpus=8, cpu=128, model="T4"), make_node(gpus=4, cpu=128)])
+    named = [SMALL] * 9 + [make_task(gpu=1, cpu=4, spec="T4")]
+    params = OCS.prepare(datacenter, make_target(named), PAPER)
+    assert params[PARAM.set_count] == 1
+    assert params[PARAM.set_named] == pytest.approx(0.1)
+
+
+def test_of_too_many_sets_those_are_watched_of_which_most_is_asked_for() -> None:
+    """Twelve sets of one shape, and eight groups at most: the later ones are asked for more, although all are small."""
+    sets = [scarcity.Dependence(1 << place, 0.0, 0.01 * (place + 1)) for place in range(12)]
+    usable = [10.0 * (place + 1) / (1 + place / 12) for place in range(12)]
+    kept = scarcity.watched_sets(sets, usable, 1000.0)
+    assert [one.shapes for one in kept] == [1 << place for place in range(11, 3, -1)]
+
+
+def test_demand_beyond_a_set_counts_in_larger_sets_as_far_as_the_set_can_hold_it() -> None:
+    """T4 can hold all that names it, or a quarter of it; a class may use T4 or P100, and T4 is full."""
+    nodes = [make_node(gpus=4, model="T4"), make_node(gpus=4, model="P100"), make_node(gpus=8, model="G3")]
+    named, either = make_task(gpu=1, cpu=4, spec="T4"), make_task(gpu=1, cpu=4, spec="T4|P100")
+    costs = []
+    for trace in ([named, either, SMALL, SMALL], [named] * 20 + [either, SMALL]):
+        engine = make_engine(nodes, [SMALL, named], "ocs@1", trace=trace)
+        for gpu in range(4):
+            place(engine, named, 0, (gpu,))
+        costs.append(-explained(engine, SMALL).priced[TERM.scarce : TERM.stranded].sum(axis=0)[1])
+    assert costs[0] > 100 * costs[1] > 0
+    assert [scarcity.still_counts(asked) for asked in (0.0, 0.5, 1.0, 2.0)] == [1, 1, 1, 0.25]
+
+
 def test_the_watts_of_a_fleet_are_those_of_its_mean_gpu_and_of_its_extremes() -> None:
     """6 T4 of 60 W and 2 G3 of 350 W above idle; a socket is 105 W."""
     nodes = [make_node(gpus=6, model="T4"), make_node(gpus=2, model="G3"), make_node(gpus=0)]

@@ -94,9 +94,11 @@ class Params(NamedTuple):
     gpus_per_vcpu: int  # GPUs that the target asks for with each milli-vCPU
     gpu_w: int  # watts of a typical GPU (fleet.py)
     spread_w: int  # most watts between two places (fleet.py)
-    fragments: int  # 0 to 1: how much the price of fragments counts
+    fragments: int  # how much the price of fragments counts, in lambda
     constrained: int  # 1 where tasks name models
     service: int  # D, the knob
+    last_part: int  # share of the datacenter that structural demand is not planned for
+    margin: int  # by how many standard deviations more slots are reserved than demand is expected
     size_count: int  # number of multi-GPU sizes
     size: int  # [MAX_SIZES] s
     size_per_cpu: int  # [MAX_SIZES] 1 / c_s, per milli-vCPU
@@ -105,6 +107,7 @@ class Params(NamedTuple):
     set_count: int  # number of sets of node shapes, small ones first
     set_structure: int  # [MAX_SETS] demand that depends on the set because of its GPUs or vCPU
     set_named: int  # [MAX_SETS] demand that depends on it because of the models that it names
+    set_held: int  # [MAX_SETS] of demand beyond what is free on the set, the share that still counts in larger sets
     set_within: int  # [MAX_SETS, MAX_SETS] 1 where the second set is part of the first
     group_count: int  # number of groups of shapes
     group_in: int  # [MAX_GROUPS, MAX_SETS] 1 where the shapes of the group are in the set
@@ -135,6 +138,7 @@ PARAM = lay_out(
         "size_demand": MAX_SIZES,
         "set_structure": MAX_SETS,
         "set_named": MAX_SETS,
+        "set_held": MAX_SETS,
         "set_within": MAX_SETS * MAX_SETS,
         "group_in": MAX_GROUPS * MAX_SETS,
         "merit": MAX_MODELS,

@@ -7,6 +7,7 @@
     w      = watts of a typical GPU, spread = most watts between two places (fleet.py)
     lambda = gamma * (1.5 + 13 r) w + (1 - gamma) * (0.75 + 3 r) w    `growing` + `steady`, watts per GPU
     x      = min(1, demand that is planned for / what is free for it)    a shortage
+    y      = the same for all demand to come, with the margin of a knob above 1
     pi_s   = (0.3 growing + steady) * x_s**6 + gamma * 1.5 spread * y_s**20    slots of s GPUs; y: for all to come
     mu     = gamma * 7 w * max(x_s)**3                    stranding
     pi_A   = gamma * 1.5 spread * x_A**20 + max(1.5 steady, (1 - gamma) * 2.2 w) * x_A**6    set A of node shapes
@@ -35,9 +36,6 @@ FADE = 1 - 1 / 2000  # per arrival
 # Shares of the datacenter whose demand is planned for: slots soon; scarce shapes where as much leaves as arrives.
 SLOT_WINDOW = 0.3
 STEADY_WINDOW = 0.1
-# Demand that only some shapes or nodes can hold is planned for up to 90 % use. Planning for the last tenth too cost
-# 15 to 25 % more watts on fleets whose frugal nodes are the only ones for large tasks.
-LAST_PART = 0.1
 
 
 @kernel
@@ -63,7 +61,7 @@ def weigh(task: TaskRecord, world: WorldRecord, params: Floats, memory: Floats, 
     fill = min(memory[MEMORY.free_worth], memory[MEMORY.free_vcpu] * params[PARAM.gpus_per_vcpu])
     used = 1.0 - fill / max(capacity, 1.0)
     rest = max(1.0 - used, 0.02)
-    to_come = max(rest - LAST_PART, 0.0)
+    to_come = max(rest - params[PARAM.last_part], 0.0)
     ramp = max(0.0, (used - 0.8) / 0.2)
     gamma = growth(memory)
     gpu_w, reserve_w = params[PARAM.gpu_w], gamma * 1.5 * params[PARAM.spread_w]
@@ -85,7 +83,9 @@ def weigh(task: TaskRecord, world: WorldRecord, params: Floats, memory: Floats, 
     shortest = 0.0
     for i in range(int(params[PARAM.size_count])):
         demand, supply = params[PARAM.size_demand + i], memory[MEMORY.free_slots + i]
-        short, reserved = shortage(demand * window, supply), shortage(demand * to_come * capacity, supply)
+        to_hold = demand * to_come * capacity
+        to_hold += params[PARAM.margin] * math.sqrt(to_hold * params[PARAM.size + i])
+        short, reserved = shortage(demand * window, supply), shortage(to_hold, supply)
         if short <= 0.2 and reserved <= 0.5:  # about 0.01 W per GPU: not worth a pass over the nodes
             continue
         # With 1.5 instead of 0.3, multigpu50 saves 0.3 points less at 0.8; without `mu` its GRAR at 1.0 falls by 0.006.
@@ -108,8 +108,8 @@ def weigh(task: TaskRecord, world: WorldRecord, params: Floats, memory: Floats, 
         for b in range(a + 1):
             if params[PARAM.set_within + a * MAX_SETS + b] > 0:
                 planned = params[PARAM.set_structure + b] * structure + params[PARAM.set_named + b] * named
-                # What a smaller set cannot hold is refused in any case: it makes no other shape scarce.
-                asked += min(planned, memory[MEMORY.set_usable + b])
+                # Little of what a smaller set can never hold makes other shapes scarce: it is refused in any case.
+                asked += min(planned, max(memory[MEMORY.set_usable + b], params[PARAM.set_held + b] * planned))
         short = shortage(asked, supply)
         if short <= 0.3:
             continue
