@@ -61,6 +61,6 @@ def main(arguments: list[str] | None = None) -> None:
 
 def json_text(said: dict[str, Any], rows: Sequence[Row]) -> str:
     """A row a line: a thousand rows are read by eye and by diff."""
-    lines = ",\n  ".join(json.dumps(row) for row in rows)
+    lines = ",\n  ".join(json.dumps(row, separators=(",", ":")) for row in rows)
     head = json.dumps(said, indent=1).removesuffix("\n}")
     return f'{head},\n "rows": [\n  {lines}\n ]\n}}\n'

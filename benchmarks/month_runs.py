@@ -55,7 +55,7 @@ LONG_DAYS, SHORT_DAYS = 28.0, 3.0
 Row = dict[str, Any]
 MEANS = (
     *("kwh", "facility_kwh", "mean_kw", "gpu_hours", "wh_per_gpu_hour", "work", "kwh_per_work"),
-    *("wait_p99_s", "wait_mean_s", "waiting", "failed", "refused", "arrived"),
+    *("wait_p99_s", "waiting", "refused", "arrived"),
 )
 DIFFERENCES = ("kwh", "wh_per_gpu_hour", "kwh_per_work", "work")
 
@@ -70,10 +70,10 @@ def experiment(month: Path | None, seeds: tuple[int, ...] = SEEDS) -> Experiment
     mixed = tuple(f"{name}{SHORT}" for name in ELSEWHERE)
     places = (alibaba2023.NAME, alibaba2026.NAME, TWO_MODELS)
     loads = tuple(speeds._replace(load=load) for load in (0.5, 0.9))
-    here, first = (alibaba2023.NAME,), seeds[:1]
+    here = (alibaba2023.NAME,)
 
     def block(policies: Iterable[str], traces: Iterable[str], timed: Iterable[Timed], **more: Any) -> Block:
-        given = {"datacenters": here, "seeds": seeds, "profiles": WATT_PROFILES, **more}
+        given = {"datacenters": here, "seeds": seeds[:1], "profiles": WATT_PROFILES, **more}
         return Block(tuple(policies), tuple(traces), up_to=(), timed=tuple(timed), **given)
 
     blocks = [
@@ -82,26 +82,29 @@ def experiment(month: Path | None, seeds: tuple[int, ...] = SEEDS) -> Experiment
         block(SAVERS, elsewhere, (speeds,), datacenters=(alibaba2026.NAME,)),
         block(SAVERS, elsewhere, (speeds,), datacenters=(TWO_MODELS,)),
         block(SAVERS, AT_LOADS, loads, profiles=("paper", "measured")),
-        *(block(FEW, turnover, short, profiles=("paper", "measured"), seeds=first, datacenters=(x,)) for x in places),
-        block(FEW, ("default", f"default{ALL_BATCH}"), long, profiles=("paper",), seeds=first),
-        # Seeds move these by a tenth of a percent: the second one under one profile shows it.
-        block(POLICIES, alibaba2023.TRACES, (plain,), seeds=first),
-        *(block(FEW, mixed, short, profiles=("paper",), seeds=first, datacenters=(x,)) for x in places),
-        block(POLICIES, alibaba2023.TRACES, (plain,), profiles=("paper",)),
+        *(block(FEW, turnover, short, profiles=("paper", "measured"), datacenters=(place,)) for place in places),
+        block(FEW, ("default", f"default{ALL_BATCH}"), long, profiles=("paper",)),
+        block(FEW, (f"{name}{ALL_BATCH}{SHORT}" for name in alibaba2023.TRACES), short, profiles=("paper",)),
+        block(POLICIES, alibaba2023.TRACES, (plain,)),
+        *(block(FEW, mixed, short, profiles=("paper",), datacenters=(place,)) for place in places),
+        # Further seeds: under one profile, which shows how much they move the differences.
+        block(SAVERS, (*alibaba2023.TRACES, *batch), (speeds,), seeds=seeds, profiles=("paper",)),
+        block(SAVERS, elsewhere, (speeds,), seeds=seeds, profiles=("paper",), datacenters=(alibaba2026.NAME,)),
+        block(SAVERS, elsewhere, (speeds,), seeds=seeds, profiles=("paper",), datacenters=(TWO_MODELS,)),
+        block(POLICIES, alibaba2023.TRACES, (plain,), seeds=seeds, profiles=("paper",)),
     ]
     if month is not None:
         at_own_times = Timed(pue=PUE)
-        blocks.insert(0, block(POLICIES, (MONTH,), (at_own_times,), datacenters=(alibaba2026.NAME,), seeds=first))
+        blocks.insert(0, block(POLICIES, (MONTH,), (at_own_times,), datacenters=(alibaba2026.NAME,)))
     return Experiment("month", tuple(blocks), inputs(month))
 
 
 def inputs(month: Path | None) -> Inputs:
     timed: dict[str, Any] = {name: timed_trace(name) for name in alibaba2023.TRACES}
     traces = {name: alibaba2023.trace(name) for name in alibaba2023.TRACES}
-    for name in dict.fromkeys((*BATCH_TRACES, *ELSEWHERE)):
+    for name in alibaba2023.TRACES:
         timed[f"{name}{ALL_BATCH}"] = all_batch(timed[name])
         traces[f"{name}{ALL_BATCH}"] = traces[name]
-    for name in ELSEWHERE:
         for own in (name, f"{name}{ALL_BATCH}"):
             timed[f"{own}{SHORT}"] = replace(timed[own], duration_s=np.minimum(timed[own].duration_s, MOST_S))
             traces[f"{own}{SHORT}"] = traces[name]

@@ -96,7 +96,7 @@ def by_trace(rows: Sequence[Row], *places: str) -> str:
 
 def _three(row: Row) -> str:
     watts, gpu_hour, work = (row[key][0] for key in (WATTS, GPU_HOUR, WORK))
-    shown = f"{_percent(work)} ±{100 * row[WORK][1]:.1f}"
+    shown = f"{_percent(work)} ±{100 * row[WORK][1]:.1f}" if row["seeds"] > 1 else _percent(work)
     return f"{_percent(watts)} / {_percent(gpu_hour)} / {f'**{shown}**' if work > NO_DIFFERENCE else shown}"
 
 
@@ -162,23 +162,29 @@ def longer(rows: Sequence[Row]) -> str:
 def turnover(rows: Sequence[Row]) -> str:
     """Tasks that come and go many times within the run: the same work is done under every policy."""
     lines = _head(
-        *("datacenter", "tasks", "profile", "policy", "kWh", "kWh per A100-hour", "GPUs in use", "p99 wait"),
-        *("to FGD: kWh", "per GPU-hour", "per work"),
+        *("datacenter", "tasks", "profile", "`fgd`: kWh per A100-hour", "GPUs in use, `fgd`, `ocs`"),
+        *("p99 wait of `fgd`, `ocs`", *map(_code, FEW[1:]), "least per work"),
     )
+    own = [row for row in rows if row["trace"].endswith(SHORT)]
     for place in PLACES:
-        for row in select(rows, datacenter=place, load=LOAD, speeds="typical"):
-            if SHORT in row["trace"]:
-                cells = [_percent(row[key][0]) for key in (WATTS, GPU_HOUR, WORK)]
-                cells = ["", "", ""] if row["policy"] == BASELINE else cells
-                numbers = (f"{row['kwh']:,.0f}", f"{row['kwh_per_work']:.3f}", f"{row['gpus_in_use']:.3f}")
-                shown = (place, row["trace"].removesuffix(SHORT), row["profile"], _code(row["policy"]))
-                lines.append(_line(*shown, *numbers, _wait(row["wait_p99_s"]), *cells))
+        for trace in (f"{name}{kind}{SHORT}" for kind in (ALL_BATCH, "") for name in alibaba2023.TRACES):
+            for profile in WATT_PROFILES:
+                found = {row["policy"]: row for row in select(own, datacenter=place, trace=trace, profile=profile)}
+                if not found:
+                    continue
+                fgd, ocs = found[BASELINE], found["ocs"]
+                in_use = f"{fgd['gpus_in_use']:.2f}, {ocs['gpus_in_use']:.2f}"
+                waits = f"{_wait(fgd['wait_p99_s'])}, {_wait(ocs['wait_p99_s'])}"
+                numbers = (f"{fgd['kwh_per_work']:.3f}", in_use, waits)
+                cells = [_three(found[policy]) for policy in FEW[1:]]
+                least = min(found.values(), key=lambda row: row["kwh_per_work"])["policy"]
+                lines.append(_line(place, trace.removesuffix(SHORT), profile, *numbers, *cells, _code(least)))
     return "\n".join(lines)
 
 
 def means(rows: Sequence[Row]) -> str:
-    """Without speeds, over the 13 traces: energy against FGD under each profile, and waiting."""
-    profiles = [f"kWh to FGD, {profile} (least, most)" for profile in WATT_PROFILES]
+    """Without speeds, over the 13 traces: Wh per GPU-hour against FGD under each profile, and waiting."""
+    profiles = [f"Wh per GPU-hour to FGD, {profile}" for profile in WATT_PROFILES]
     lines = _head(
         "policy", *profiles, "traces where a task in 100 waits", "longest p99 wait", "still waiting, all traces"
     )
@@ -186,7 +192,7 @@ def means(rows: Sequence[Row]) -> str:
     for policy in POLICIES:
         cells = []
         for profile in WATT_PROFILES:
-            found = [row[WATTS][0] for row in select(own, policy=policy, profile=profile)]
+            found = [row[GPU_HOUR][0] for row in select(own, policy=policy, profile=profile)]
             cells.append(f"{_percent(fmean(found))} ({_percent(min(found))}, {_percent(max(found))})")
         paper = select(own, policy=policy, profile="paper")
         waits = [row["wait_p99_s"] for row in paper]
@@ -198,7 +204,7 @@ def means(rows: Sequence[Row]) -> str:
 def costs(rows: Sequence[Row]) -> str:
     """Without speeds, under the paper's profile; differences under the others beside."""
     lines = _head(
-        *("trace", "policy", "kWh", "to FGD: paper", "linear", "measured", "Wh per GPU-hour"),
+        *("trace", "policy", "kWh", "Wh per GPU-hour", "to FGD: paper", "linear", "measured"),
         *(f"kg CO2e {name}" for name in COUNTRIES),
         *("p99 wait", "waiting", "refused"),
     )
@@ -207,13 +213,14 @@ def costs(rows: Sequence[Row]) -> str:
         for policy in POLICIES:
             found = {row["profile"]: row for row in select(own, trace=trace, policy=policy)}
             row = found["paper"]
-            cells = [f"{_percent(row[WATTS][0])} ±{100 * row[WATTS][1]:.1f}"]
-            cells += [_percent(found[profile][WATTS][0]) for profile in ("linear", "measured")]
+            spread = f" ±{100 * row[GPU_HOUR][1]:.1f}" if row["seeds"] > 1 else ""
+            cells = [f"{_percent(row[GPU_HOUR][0])}{spread}"]
+            cells += [_percent(found[profile][GPU_HOUR][0]) for profile in ("linear", "measured")]
             cells = ["", "", ""] if policy == BASELINE else cells
             carbon = [f"{row[f'co2_kg_{name}']:,.0f}" for name in COUNTRIES]
             numbers = (_wait(row["wait_p99_s"]), f"{row['waiting']:,.0f}", f"{row['refused']:,.0f}")
             shown = (trace if trace != before else "", _code(policy), f"{row['kwh']:,.0f}")
-            lines.append(_line(*shown, *cells, f"{row['wh_per_gpu_hour']:.1f}", *carbon, *numbers))
+            lines.append(_line(*shown, f"{row['wh_per_gpu_hour']:.1f}", *cells, *carbon, *numbers))
             before = trace
     return "\n".join(lines)
 
