@@ -16,6 +16,7 @@ from wattpack.engine.core.score_cache import new_scores
 from wattpack.engine.core.state import State
 from wattpack.engine.core.state import place as place_kernel
 from wattpack.engine.core.state import release as release_kernel
+from wattpack.engine.moments.simulate import simulate_time
 from wattpack.engine.runs.arrivals import run_arrivals
 from wattpack.engine.runs.record import Run, gpu_index_text
 from wattpack.experiments.warm_up import warm_up as compile_in_two_processes
@@ -24,6 +25,7 @@ from wattpack.model.nodes import Datacenter
 from wattpack.model.policy import Mix, Policy
 from wattpack.model.target import Target
 from wattpack.model.tasks import TaskClass, Workload
+from wattpack.model.timed_tasks import TimedTasks
 from wattpack.policies import REGISTRY
 from wattpack.policies.expression import parse
 
@@ -196,3 +198,5 @@ def warm_up() -> None:
         arrive(engine, task)
         decide(engine, task)
         release(engine, task, 0, (0,))
+    timed = TimedTasks(make_workload([task]), np.zeros(1), np.ones(1))
+    simulate_time(make_datacenter([make_node()]), timed, make_mix("fgd"), make_target([task]))

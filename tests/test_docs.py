@@ -19,12 +19,13 @@ PAGES = sorted(
     [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("deploy/**/*.md"), *ROOT.glob(".github/*.md")]
 )
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
-OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]+")
-OF_OTHER_PROGRAMS = {"--create-namespace", "--kustomize", "--namespace", "--parsable", "--reuse-values"} | {
+OPTION = re.compile(r"(?<![\w-])--[a-z][a-z0-9-]+")
+OF_OTHER_PROGRAMS = {"--create-namespace", "--kustomize", "--namespace", "--parsable2", "--reuse-values"} | {
     "--set",
     "--tag",
 }
-WITHOUT_A_NAME = {"--experiment", "--format", "--name", "--pod", "--url"}  # given without the option, or as -f FILE
+# Given without the option, or as -f FILE.
+WITHOUT_A_NAME = {"--experiment", "--format", "--name", "--node", "--pod", "--url"}
 
 
 def prose(page: Path) -> str:

@@ -30,6 +30,7 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs" / "guide").glob("*.md"))]
 
 # Pages whose commands another test reads from the page and runs.
 OWN_TEST = {
+    "time.md": "tests/test_guide_time.py::test_each_command_runs_in_the_order_of_the_page",
     "import.md": "tests/cli/test_cli_import.py::test_the_guides_example_prints_what_the_guide_shows",
     "traces.md": "tests/cli/test_cli_import_trace.py::test_the_guides_commands_run_in_the_order_of_the_page",
     "write-a-policy.md": "tests/test_guide_policy.py::test_the_guide_can_be_followed_literally",
@@ -63,9 +64,15 @@ ELSEWHERE = {
     "wattpack calibrate prometheus http://prometheus.monitoring:9090 --last 7d --out power.toml": PROMETHEUS,
 }
 RUN_HERE = {"bound", "compare", "datacenters", "defrag", "derive", "explain", "policies", "power", "replay", "traces"}
-RUN_HERE |= {"tune"}
-WITH_INPUTS = {"bound", "compare", "tune"}  # --datacenter and --trace are built-in names unless given
-FEWEST_SEEDS = {"compare": "1", "tune": "2"}
+RUN_HERE |= {"plan", "simulate", "tune"}
+WITH_INPUTS = {
+    "bound",
+    "compare",
+    "plan",
+    "simulate",
+    "tune",
+}  # --datacenter and --trace are built-in names unless given
+FEWEST_SEEDS = {"compare": "1", "plan": "1", "simulate": "1", "tune": "2"}
 ARRIVALS = 1_200  # of a steady state, instead of 60,000: with one round of moves
 OUTPUTS = ("--out", "--decisions", "--series", "--placements-out")
 
@@ -78,7 +85,7 @@ def commands(page: Path) -> list[str]:
     """The lines of shell blocks that start with `wattpack`, without comments and prompts."""
     shell = [text.replace("\\\n", " ") for language, text in blocks(page) if language in ("sh", "bash", "console")]
     lines = [line.removeprefix("$ ") for text in shell for line in text.splitlines()]
-    return [" ".join(shlex.split(line, comments=True)) for line in lines if line.startswith("wattpack ")]
+    return [shlex.join(shlex.split(line, comments=True)) for line in lines if line.startswith("wattpack ")]
 
 
 def all_commands() -> Iterator[tuple[Path, str]]:
@@ -107,7 +114,8 @@ def small(command: str) -> list[str]:
 
 def write_inputs(folder: Path, page: Path) -> None:
     """Small files by every name that a page may give, and the plugins and TOML files that the page shows and names."""
-    timed = [f"{line},{10 * i if i else 'creation_time'}" for i, line in enumerate(TASKS.splitlines())]
+    times = ["creation_time,duration", *(f"{10 * i},3600" for i in range(1, len(TASKS)))]
+    timed = [f"{line},{time}" for line, time in zip(TASKS.splitlines(), times, strict=False)]
     (folder / "cluster").mkdir()
     for name in ("nodes.csv", "cluster/nodes.csv", *DATACENTERS):
         (folder / name).write_text(NODES)

@@ -28,7 +28,8 @@ MAY_IMPORT = {
     "optimise": GROUND | {"jit", "model", "policies", "engine", "datasets"},
     "choose": GROUND | {"jit", "model", "policies", "engine", "datasets"},
     "energy": {"errors", "model", "engine", "datasets"},
-    "experiments": GROUND | {"jit", "model", "policies", "engine", "datasets", "optimise", "choose", "energy"},
+    "experiments": GROUND
+    | {"frames", "jit", "model", "policies", "engine", "datasets", "optimise", "choose", "energy"},
     "paper": GROUND | {"model", "policies", "datasets", "experiments"},
     "report": GROUND | {"experiments"},
     "comparison": GROUND | {"frames", "experiments", "report"},  # the front door's: what runs, and how it looks

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from wattpack.experiments.curves import Curves
     from wattpack.experiments.policy_check.check import check_policy
     from wattpack.experiments.simulate import choose_policy, simulate
+    from wattpack.experiments.simulate_time import TimedRun
     from wattpack.jit import kernel
     from wattpack.model.nodes import Datacenter
     from wattpack.model.policy import ANY_GPU, Normalise, Pick, Policy
@@ -45,6 +46,7 @@ _HOME = {
     "Comparison": "comparison",
     "Curves": "experiments.curves",
     "Run": "engine.runs.record",
+    "TimedRun": "experiments.simulate_time",
     "Datacenter": "model.nodes",
     "TaskClass": "model.tasks",
     "Workload": "model.tasks",
@@ -73,6 +75,7 @@ __all__ = [
     "Run",
     "RunError",
     "TaskClass",
+    "TimedRun",
     "UserError",
     "Workload",
     "__version__",

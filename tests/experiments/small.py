@@ -3,10 +3,15 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
+
 from builders import make_datacenter, make_node, make_task, make_workload
+from wattpack.energy.signal import Signal
 from wattpack.experiments.scenario import Inputs
 from wattpack.experiments.spec.axes import Block, Experiment, first_seeds
+from wattpack.experiments.timed_options import Timed
 from wattpack.model.power import PROFILES
+from wattpack.model.timed_tasks import TimedTasks
 
 NODES = [make_node(gpus=2), make_node(gpus=4, model="T4"), make_node(gpus=8), make_node(gpus=0)]
 TASKS = [make_task(gpu=0.5, cpu=4), make_task(gpu=1, cpu=8), make_task(gpu=2, cpu=4), make_task(cpu=10)]
@@ -26,6 +31,24 @@ def small_experiment(
 ) -> Experiment:
     block = Block(tuple(policies), ("tasks",), ("small",), first_seeds(seeds), **axes)  # type: ignore[arg-type]
     return Experiment("small", (block,), small_inputs())
+
+
+WORKLOAD = make_workload(TASKS * 5)
+COUNT = len(WORKLOAD)
+
+
+def timed_inputs(signals: dict[tuple[str, str], Signal] | None = None) -> Inputs:
+    """Tasks every five minutes that run for an hour, in turn BE and LS."""
+    classes = ("BE", "LS") * (COUNT // 2)
+    tasks = TimedTasks(WORKLOAD, np.arange(COUNT) * 300.0, np.full(COUNT, 3600.0), service_class=classes)
+    nodes, own = {"small": make_datacenter(NODES)}, {"tasks": WORKLOAD}
+    return Inputs(nodes, own, dict(PROFILES), {"tasks": tasks}, signals or {}, {"typical": {}})
+
+
+def timed_experiment(*options: Timed, policies: Sequence[str] = ("fgd",), inputs: Inputs | None = None) -> Experiment:
+    timed = options or (Timed(load=0.5, days=0.2),)
+    block = Block(tuple(policies), ("tasks",), ("small",), first_seeds(2), up_to=(), timed=timed)
+    return Experiment("small", (block,), inputs or timed_inputs())
 
 
 def write_spec(folder: Path, text: str, name: str = "experiment.toml") -> Path:

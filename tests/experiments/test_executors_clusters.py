@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments.small import run_files, small_experiment, write_plugin, write_spec
+from experiments.small import run_files, small_experiment, timed_experiment, write_plugin, write_spec
 from wattpack.errors import UserError
 from wattpack.experiments.executors.executor import stream
 from wattpack.experiments.executors.worker import Setup
@@ -55,6 +55,15 @@ def test_steady_states_run_there_too_and_are_the_same_to_the_byte(tmp_path: Path
     assert (outcome.done, outcome.failed) == (2 * 2 + 2 * 2 * 2 * 2, [])
     for folder in ("runs", "steady"):
         assert run_files(tmp_path / on, folder) == run_files(tmp_path / "threads", folder) != {}
+
+
+@pytest.mark.parametrize("on", [DASK, RAY])
+def test_runs_in_time_run_there_too_and_are_the_same_to_the_byte(tmp_path: Path, on: str) -> None:
+    experiment = timed_experiment(policies=("fgd", "pwr"))
+    run_experiment(experiment, tmp_path / "threads", on="threads")
+    _, _, outcome = run_experiment(experiment, tmp_path / on, on=on, workers=2)
+    assert (outcome.done, outcome.failed) == (4, [])
+    assert run_files(tmp_path / on, "time") == run_files(tmp_path / "threads", "time") != {}
 
 
 @pytest.mark.parametrize("on", [DASK, RAY])

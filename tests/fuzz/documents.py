@@ -124,6 +124,7 @@ def experiment(draw: Any) -> Json:
     axes |= {"trace": "tasks.csv", "datacenter": "nodes.csv", "seeds": draw(st.sampled_from((1, [7], [0, 3])))}
     optional = {"profile": ["linear", "paper"], "up_to": 0.5, "batch": [1, 3], "batch_milp_seconds": 1.0, "name": "x"}
     optional["power"] = "power.toml"
+    optional["timed"] = {"queue": ["drop", "fifo"], "horizon": "10m", "pue": 1.2, "carbon": "DEU", "budget_kw": 5}
     chosen = draw(st.lists(st.sampled_from(sorted(optional)), max_size=2, unique=True))
     axes |= {key: optional[key] for key in chosen if key != "batch_milp_seconds" or "batch" in chosen}
     if draw(st.booleans()):

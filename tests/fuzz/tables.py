@@ -42,6 +42,17 @@ def task_rows(draw: Any) -> Table:
 
 
 @st.composite
+def timed_task_rows(draw: Any) -> Table:
+    """Tasks with durations and classes of service; one may never leave."""
+    header, *rows = draw(task_rows())
+    times = st.sampled_from(("60", "3600", "0", "12.5", ""))
+    return [
+        [*header, "duration", "qos"],
+        *([*row, draw(times), draw(st.sampled_from(("", "BE", "LS")))] for row in rows),
+    ]
+
+
+@st.composite
 def placement_rows(draw: Any, nodes: Table, tasks: Table) -> Table:
     """Each task somewhere or nowhere; whether it has room there is not looked at."""
     rows = [PLACEMENT_COLUMNS]

@@ -19,7 +19,14 @@ from wattpack.errors import UserError
 from wattpack.files import is_standard_output, is_written_through, remove_leftovers, why
 
 Input = str | Path | None  # a file, a built-in name, or not given
-EXPERIMENT = ("experiment.json", "summary.csv", "report.html", "steady.csv")  # what every experiment may write
+EXPERIMENT = (
+    "experiment.json",
+    "summary.csv",
+    "report.html",
+    "steady.csv",
+    "time.csv",
+    "time.html",
+)  # what every experiment may write
 PLAIN = "expected a file in a folder that is there and may be written to"
 
 

@@ -20,8 +20,6 @@ from wattpack.experiments.fill_up import run_fill_up
 from wattpack.experiments.parquet import encode, has_checksum, is_intact, is_whole
 from wattpack.experiments.scenario import Inputs, Scenario
 from wattpack.experiments.steady import run_steady_state
-from wattpack.experiments.timed import run_timed_scenario
-from wattpack.experiments.timed_run_files import encode_timed
 
 Readings = dict[str, NDArray[np.float64]]
 Table = dict[str, NDArray[Any]]  # columns of one run file
@@ -32,7 +30,10 @@ DAMAGED, WITHOUT_CHECKSUM = "damaged", "of an earlier version, without a checksu
 
 def run_file(scenario: Scenario, inputs: Inputs) -> bytes:
     """Run a scenario of any kind; returns the file that is stored."""
-    if scenario.timed is not None:
+    if scenario.timed is not None:  # 30 ms of imports that other kinds do without
+        from wattpack.experiments.timed import run_timed_scenario
+        from wattpack.experiments.timed_run_files import encode_timed
+
         return encode_timed(scenario, run_timed_scenario(scenario, inputs))
     if scenario.steady is not None:
         return encode_steady(scenario, run_steady_state(scenario, inputs))

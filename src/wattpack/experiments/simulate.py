@@ -2,27 +2,95 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal, TypedDict, Unpack, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from wattpack.choose.choice import Choice, choose, resolve
+from wattpack.datasets import alibaba2023
 from wattpack.datasets.inflation import seeded
 from wattpack.datasets.sources import as_datacenter, as_workload
+from wattpack.datasets.timed_files import read_timed_tasks
 from wattpack.engine.runs.arrivals import simulate as simulate_arrivals
 from wattpack.engine.runs.learning import LEARNT, simulate_learning
 from wattpack.engine.runs.record import Run
 from wattpack.engine.windows.batch import new_batch, simulate_windows
 from wattpack.errors import UserError
 from wattpack.experiments.fill_up import run_seed
+from wattpack.experiments.simulate_time import TimedRun, simulate_in_time, timed_tasks_from
 from wattpack.experiments.spec.chosen import check_models, chosen_number, chosen_policy, chosen_profile, chosen_seed
+from wattpack.experiments.timed_fields import timed_of
+from wattpack.experiments.timed_options import QUEUE
 from wattpack.model.nodes import Datacenter
 from wattpack.model.power import PowerProfile
 from wattpack.model.target import Target
 from wattpack.model.tasks import Workload
+from wattpack.model.timed_tasks import TimedTasks
 from wattpack.policies.expression import FILL_UP, STEADY, canonical, is_auto
+
+
+class InTime(TypedDict, total=False):
+    """Options of a run in time. Durations are seconds or texts like `2h`; the others are as in `[timed]` of an
+    experiment file."""
+
+    patience_s: float | str
+    horizon_s: float | str
+    sample_s: float | str
+    load: float
+    days: float
+    arrivals: str
+    start: str
+    pue: float
+    embodied: str
+    carbon: str | float
+    price: str | float
+    budget_kw: str | float
+    speed: str
+    speed_reference: float
+    slack: str
+    slack_by: str
+    forecast: str
+    repeat_signals: bool
+    hold_gaps: bool
+
+
+@overload
+def simulate(
+    datacenter: Datacenter | str | Path,
+    workload: Workload | str | Path,
+    policy: str,
+    *,
+    seed: int | None = None,
+    target: Workload | Literal["learnt"] | None = None,
+    profile: PowerProfile | str | None = None,
+    power: str | Path | None = None,
+    batch: int = 1,
+    batch_seconds: float | None = None,
+    batch_milp_seconds: float = 0.0,
+    arrival_s: ArrayLike | None = None,
+) -> Run: ...
+
+
+@overload
+def simulate(
+    datacenter: Datacenter | str | Path,
+    workload: Workload | str | Path,
+    policy: str,
+    *,
+    queue: str = QUEUE,
+    arrival_s: ArrayLike | None = None,
+    duration_s: ArrayLike | None = None,
+    slack_s: ArrayLike | None = None,
+    service_class: Iterable[str] | None = None,
+    seed: int | None = None,
+    target: Workload | None = None,
+    profile: PowerProfile | str | None = None,
+    power: str | Path | None = None,
+    **in_time: Unpack[InTime],
+) -> TimedRun: ...
 
 
 def simulate(
@@ -38,7 +106,12 @@ def simulate(
     batch_seconds: float | None = None,
     batch_milp_seconds: float = 0.0,
     arrival_s: ArrayLike | None = None,
-) -> Run:
+    duration_s: ArrayLike | None = None,
+    slack_s: ArrayLike | None = None,
+    service_class: Iterable[str] | None = None,
+    queue: str | None = None,
+    **in_time: Unpack[InTime],
+) -> Run | TimedRun:
     """One run of `policy` (an expression such as `pwr:0.1+fgd:0.9`, or `auto`); its columns have one row a task.
 
     `datacenter` and `workload`: objects, built-in names or paths of CSV files. `profile`: a power profile, by name
@@ -55,7 +128,24 @@ def simulate(
     long; this needs `arrival_s`, the ascending arrival times in seconds (no task leaves). `node` and `gpus` of the
     result are by task; `series` is in the order of placing: its row i is the state after task `order[i]`; `wait_s` is
     by task.
+
+    In time: with `arrival_s` and `duration_s` (seconds, one value a task), or with `queue` and a task file with times
+    or a built-in trace, tasks also leave, and the result is a `TimedRun`: its columns have one row a sample. `queue`:
+    `drop`, `fifo` or `backfill` (the default). `slack_s` and `service_class`: one value a task. Further options are
+    those of `wattpack simulate` (docs/guide/time.md): `patience_s="2h"`, `horizon_s`, `sample_s`, `load=0.7`, `days=7`,
+    `arrivals`, `start`, `pue=1.3`, `carbon="DEU"`, `price=0.2`, `embodied`, `budget_kw=500`, `speed="typical"`,
+    `speed_reference`, `slack="BE=6h"`, `slack_by`, `forecast`, `repeat_signals`, `hold_gaps`. With a load, tasks are
+    drawn with `seed`.
     """
+    if duration_s is not None or queue is not None or in_time:
+        window = (batch, batch_seconds, batch_milp_seconds)
+        if window != (1, None, 0.0):
+            raise UserError("a run in time with batch windows, expected one of them")
+        by_task = (arrival_s, duration_s, slack_s, service_class)
+        options = {"queue": queue, **in_time}
+        return _in_time(datacenter, workload, policy, seed, target, profile, power, by_task, options)
+    if slack_s is not None or service_class is not None:
+        raise UserError("slack_s or service_class without duration_s, expected times of the tasks too")
     profile = chosen_profile(profile, power)
     datacenter, workload = as_datacenter(datacenter, profile), as_workload(workload, "workload")
     expression = canonical(chosen_policy(policy))
@@ -91,6 +181,40 @@ def simulate(
     if window.tasks > 1:
         return simulate_windows(datacenter, workload, mix, aim, seeded(0).policy, profile, window, times)
     return simulate_arrivals(datacenter, workload, mix, aim, seeded(0).policy, profile)
+
+
+def _in_time(
+    datacenter: Datacenter | str | Path,
+    workload: Workload | str | Path,
+    policy: str,
+    seed: int | None,
+    target: Workload | str | None,
+    profile: PowerProfile | str | None,
+    power: str | Path | None,
+    times: tuple[Any, Any, Any, Any],
+    given: dict[str, Any],
+) -> TimedRun:
+    if unknown := [name for name in given if name not in ("queue", *InTime.__annotations__)]:
+        raise TypeError(f"simulate() got an unexpected keyword argument {unknown[0]!r}")
+    timed = timed_of({name.removesuffix("_s"): value for name, value in given.items()})
+    watts = chosen_profile(profile, power)
+    nodes = as_datacenter(datacenter, watts)
+    check_models(nodes, watts)
+    arrival_s, duration_s, slack_s, service_class = times
+    tasks: Workload | TimedTasks
+    if duration_s is not None:
+        if arrival_s is None:
+            raise UserError("duration_s without arrival_s, expected both")
+        tasks = timed_tasks_from(as_workload(workload, "workload"), arrival_s, duration_s, slack_s, service_class)
+    elif isinstance(workload, str | Path) and str(workload) not in alibaba2023.TRACES:
+        tasks = read_timed_tasks(workload)
+    else:
+        tasks = as_workload(workload, "workload")
+    own = tasks.workload if isinstance(tasks, TimedTasks) else tasks
+    if target is not None and not isinstance(target, Workload):
+        raise UserError(f"target: {target!r} in a run in time, expected a workload")
+    mix, _ = resolve(canonical(chosen_policy(policy)), nodes, target or own, watts, STEADY)
+    return simulate_in_time(nodes, tasks, mix, watts, timed, None if seed is None else chosen_seed(seed), target)
 
 
 def choose_policy(

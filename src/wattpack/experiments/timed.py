@@ -14,7 +14,7 @@ from wattpack.datasets.speed_files import speeds_by_model
 from wattpack.datasets.timed_trace import TimedTrace, timed_trace_of
 from wattpack.energy.account import Account, account
 from wattpack.energy.chosen import chosen_embodied
-from wattpack.energy.signal import BUDGET, CARBON, PRICE, Signal, signal_marks
+from wattpack.energy.signal import BUDGET, CARBON, PRICE, Signal, run_start, signal_marks
 from wattpack.energy.slack import joined_s, slack_by_class, with_slack
 from wattpack.engine.moments.options import Speeds, TimeOptions
 from wattpack.engine.moments.record import TimeRecord
@@ -42,6 +42,7 @@ class TimedOutcome:
     account: Account
     tasks: TimedTasks
     datacenter: Datacenter  # in the order of the run
+    start: datetime | None  # clock time of the first arrival: of the tasks, or where a signal begins
 
 
 def run_timed_scenario(scenario: Scenario, inputs: Inputs) -> TimedOutcome:
@@ -101,7 +102,8 @@ def run_timed(
     timed, signals = timed or Timed(), signals or {}
     tasks = as_told(tasks, timed)
     horizon_s = run_length_s(tasks, timed)
-    steps = {name: on_clock(signal, tasks.start, horizon_s, timed) for name, signal in signals.items()}
+    start = run_start(signals.values(), tasks.start)
+    steps = {name: on_clock(signal, start, horizon_s, timed) for name, signal in signals.items()}
     budget = steps.pop(BUDGET, None)
     joined = None
     if timed.slack_by in steps and bool((tasks.slack_s > 0).any()):
@@ -127,7 +129,7 @@ def run_timed(
         embodied=chosen_embodied(timed.embodied) if timed.embodied else None,
         speeds=speeds,
     )
-    return TimedOutcome(record, found, tasks, datacenter)
+    return TimedOutcome(record, found, tasks, datacenter, start)
 
 
 def run_length_s(tasks: TimedTasks, timed: Timed) -> float:
@@ -150,9 +152,9 @@ def as_told(tasks: TimedTasks, timed: Timed) -> TimedTasks:
     return with_slack(tasks, slack_by_class(timed.slack.split(","))) if timed.slack else tasks
 
 
-def start_clock_s(tasks: TimedTasks) -> float:
-    """Clock time of the first arrival in its own time zone, as seconds since 1970; NaN where it is not known."""
-    if tasks.start is None:
+def clock_s(start: datetime | None) -> float:
+    """A clock time in its own time zone, as seconds since 1970; NaN where it is not known."""
+    if start is None:
         return float("nan")
-    offset = tasks.start.utcoffset()
-    return tasks.start.timestamp() + (offset.total_seconds() if offset is not None else 0.0)
+    offset = start.utcoffset()
+    return start.timestamp() + (offset.total_seconds() if offset is not None else 0.0)

@@ -81,12 +81,13 @@ def notes_of(experiment: Experiment) -> list[str]:
     """What was assumed when the inputs were read, a line each."""
     inputs, found = experiment.inputs, list[str]()
     for signal in inputs.signals.values():
-        found += [*(f"{signal.name}: {note}" for note in signal.notes), signal.source]
+        found += [f"{signal.name}: {note}" for note in signal.notes]
+        found.append("" if signal.name.endswith(signal.source) else f"{signal.name}: {signal.source}")
         for tasks in inputs.timed.values():
             start = tasks.start if isinstance(tasks, TimedTasks) else None
             told = any(timed.start for block in experiment.blocks for timed in block.timed)
             found.append("" if told else signal.clock_note(start))
-    return [line for line in dict.fromkeys(found) if line and line != "as given"]
+    return [line for line in dict.fromkeys(found) if line and not line.endswith(": as given")]
 
 
 def run_one(experiment: Experiment, out: str | Path) -> tuple[Scenario, TimedOutcome]:

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from wattpack.datasets.speed_files import TYPICAL, SpeedTable, load_speeds
-from wattpack.energy.chosen import chosen_budget, chosen_carbon, chosen_embodied, chosen_price, chosen_pue
 from wattpack.energy.signal import BUDGET, CARBON, PRICE, Signal, one_kind
 from wattpack.errors import UserError
 from wattpack.experiments.timed_options import Timed, checked
@@ -41,10 +40,14 @@ def _positive_seconds(value: object, what: str) -> float:
 
 
 def _pue(value: object, what: str) -> float:
+    from wattpack.energy.chosen import chosen_pue  # 15 ms of readers that other kinds of runs do without
+
     return chosen_pue(_text(value, what))
 
 
 def _embodied(value: object, what: str) -> str:
+    from wattpack.energy.chosen import chosen_embodied
+
     text = _text(value, what)
     chosen_embodied(text)
     return ",".join(sorted(part.strip() for part in text.split(",")))
@@ -100,6 +103,10 @@ def timed_keys(options: tuple[Timed, ...]) -> dict[str, tuple[object, ...]]:
 
 def load_signals(options: tuple[Timed, ...], folder: Path | None = None) -> dict[tuple[str, str], Signal]:
     """The signals that the options name, by quantity and name. Files are looked for in `folder`."""
+    if not any(getattr(one, quantity) for one in options for quantity in (CARBON, PRICE, BUDGET)):
+        return {}
+    from wattpack.energy.chosen import chosen_budget, chosen_carbon, chosen_price
+
     readers = {CARBON: chosen_carbon, PRICE: chosen_price, BUDGET: chosen_budget}
     found: dict[tuple[str, str], Signal] = {}
     for quantity, read in readers.items():

@@ -61,9 +61,12 @@ class Timed(NamedTuple):
         if self.patience_s < inf:
             parts.append(f"patience {shown_time(self.patience_s)}")
         if self.load > 0:
-            parts.append(f"load {self.load:g}, {self.days:g} days")
+            parts.append(f"load {self.load:g}, {self.days:g} day{'' if self.days == 1 else 's'}")
             parts += [self.arrivals] if self.arrivals != SHAPE else []
-        parts += [f"{what} {given}" for what, given in (("slack", self.slack), ("speed", self.speed)) if given]
+        if self.slack:
+            by_class = slack_by_class(self.slack.split(","))
+            parts.append(f"slack {','.join(f'{name}={shown_time(seconds)}' for name, seconds in by_class.items())}")
+        parts += [f"speed {self.speed}"] if self.speed else []
         parts += [f"budget {self.budget} kW"] if self.budget else []
         return ", ".join(parts)
 
@@ -127,7 +130,7 @@ def start_of(text: str) -> datetime:
     except ValueError:
         raise UserError(f"start {text!r}, expected a time like 2024-03-04T00:00+00:00") from None
     if found.tzinfo is None:
-        raise UserError(f"start {text!r} has no time zone, expected one, like {text.strip()}+00:00")
+        raise UserError(f"start {text!r} has no time zone, expected one, as in 2024-03-04T00:00+00:00")
     return found
 
 

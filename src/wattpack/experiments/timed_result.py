@@ -9,11 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wattpack.engine.moments.record import TimeRecord
-from wattpack.frames import new_frame
 
 if TYPE_CHECKING:
-    from pandas import DataFrame
-
     from wattpack.energy.account import Account
 
 NAN = float("nan")
@@ -69,7 +66,7 @@ def numbers_of(account: Account, start_s: float = NAN) -> TimedNumbers:
     return TimedNumbers(**found, start_s=start_s, currency=account.currency)  # type: ignore[arg-type]
 
 
-# The columns of the series, with their units; `SeriesColumns.columns` gives them to the user.
+# The columns of the series, with their units; `TimedRun.columns` gives them to the user.
 SERIES = {
     "time_s": "seconds from the first arrival",
     "power_w": "IT power from then on, W",
@@ -98,9 +95,6 @@ class Series:
 
     def columns(self) -> dict[str, NDArray[np.float64]]:
         return {name: getattr(self, name) for name in SERIES}
-
-    def to_pandas(self) -> DataFrame:
-        return new_frame(self.columns())
 
 
 def series_of(record: TimeRecord) -> Series:

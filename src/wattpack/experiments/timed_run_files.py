@@ -19,9 +19,9 @@ AT_ONCE = 64  # files read by one query
 
 
 def encode_timed(scenario: Scenario, outcome: TimedOutcome) -> bytes:
-    from wattpack.experiments.timed import start_clock_s
+    from wattpack.experiments.timed import clock_s
 
-    numbers = numbers_of(outcome.account, start_clock_s(outcome.tasks))
+    numbers = numbers_of(outcome.account, clock_s(outcome.start))
     whole = {f"{WHOLE}{name}": value for name, value in numbers._asdict().items()}
     return encode({**scenario.columns(), **whole}, series_of(outcome.record).columns())
 

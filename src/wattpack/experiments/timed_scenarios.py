@@ -13,13 +13,19 @@ from wattpack.datasets.inflation import MAX_TASKS
 from wattpack.datasets.speed_files import mean_speed, speeds_by_model
 from wattpack.datasets.timed_files import read_timed_tasks
 from wattpack.datasets.timed_trace import TimedTrace, timed_trace_of
-from wattpack.energy.signal import BUDGET, CARBON, PRICE
+from wattpack.energy.signal import BUDGET as BUDGET  # quantities, also for reports
+from wattpack.energy.signal import CARBON as CARBON
+from wattpack.energy.signal import PRICE as PRICE
+from wattpack.energy.signal import run_start
+from wattpack.energy.slack import ALL_TASKS, slack_by_class
 from wattpack.engine.moments.options import TimeOptions
 from wattpack.engine.moments.simulate import marks
 from wattpack.errors import UserError
 from wattpack.experiments.scenario import STEADY, Inputs, Scenario, new_scenario
+from wattpack.experiments.timed import on_clock
 from wattpack.experiments.timed_options import DAYS, LOAD, SHAPE, Timed, start_of
 from wattpack.model.durations import DAY_S
+from wattpack.model.steps import Steps
 from wattpack.model.timed_tasks import TimedTasks
 
 AS_IT_IS = 0  # seed of a run of tasks at their own times: nothing is drawn
@@ -97,8 +103,26 @@ def check_timed(scenarios: Iterable[Scenario], inputs: Inputs) -> None:
         elif isinstance(source, TimedTasks) and not timed.horizon_s:
             horizon_s = float(source.arrival_s.max() - source.first_s)
         marks(TimeOptions(sample_s=timed.sample_s), horizon_s)
-        start = start_of(timed.start) if timed.start else None if timed.load > 0 else source.start  # type: ignore[union-attr]
         for quantity in (CARBON, PRICE, BUDGET):
-            if name := getattr(timed, quantity):
-                signal = inputs.signals[quantity, name]
-                signal.on_run_clock(start, horizon_s, bool(timed.repeat), bool(timed.hold_gaps))
+            signal_over_run(quantity, timed, source, inputs, horizon_s)
+        known = sorted(set(source.service_class) - {""})
+        for name in slack_by_class(timed.slack.split(",")) if timed.slack else ():
+            if name not in (ALL_TASKS, *known):
+                raise UserError(
+                    f"slack {name}: no task of that class of service in {scenario.trace}, expected one of "
+                    f"{', '.join(known) or 'none: its tasks have no class'}"
+                )
+
+
+def signal_over_run(
+    quantity: str, timed: Timed, source: TimedTrace | TimedTasks, inputs: Inputs, horizon_s: float
+) -> Steps | None:
+    """A signal on the clock of the run; None where the options name none."""
+    names = {quantity: name for quantity in (CARBON, PRICE, BUDGET) if (name := getattr(timed, quantity))}
+    if quantity not in names:
+        return None
+    start = start_of(timed.start) if timed.start else None
+    if start is None and timed.load == 0 and isinstance(source, TimedTasks):
+        start = source.start
+    signals = {own: inputs.signals[own, name] for own, name in names.items()}
+    return on_clock(signals[quantity], run_start(signals.values(), start), horizon_s, timed)

@@ -10,8 +10,11 @@ import subprocess
 import sys
 from collections.abc import Iterable
 
+import numpy as np
+
 from wattpack.engine.core.engine import Engine
 from wattpack.engine.core.plan import new_plan
+from wattpack.engine.moments.simulate import simulate_time
 from wattpack.engine.runs.arrivals import draw_luck, run_arrivals
 from wattpack.experiments.executors import usable_cores
 from wattpack.experiments.policy_check.history import small_datacenter, small_workload
@@ -19,14 +22,18 @@ from wattpack.jit import is_cold
 from wattpack.model.policy import new_world
 from wattpack.model.power import PAPER
 from wattpack.model.target import Target
+from wattpack.model.timed_tasks import TimedTasks
 from wattpack.policies import BUILT_IN
 from wattpack.policies.expression import parse
 
 CHEAPEST = "random"  # whose own compile takes 0.1 s
+MOMENTS = "wattpack.engine.moments.loop"  # the kernels of runs in time
 
 
-def warm_up(expressions: Iterable[str] = ()) -> None:
-    """Fill the compile cache for these policies if it is empty; returns at once if it is not."""
+def warm_up(expressions: Iterable[str] = (), in_time: bool = False) -> None:
+    """Fill the compile cache for these policies, and for runs in time, if it is empty; returns at once if it is not."""
+    if in_time and is_cold(MOMENTS):
+        compile_moments()
     if not is_cold():
         return
     used = {component.policy.name for text in set(expressions) for component in parse(text).components}
@@ -51,6 +58,13 @@ def compile_engine() -> None:
     workload = small_workload()
     engine = Engine(small_datacenter(), workload.classes, parse(CHEAPEST), Target.of(workload))
     run_arrivals(engine, workload, draw_luck(workload, None))
+
+
+def compile_moments() -> None:
+    """Runs in time: before workers start, each of which would compile them."""
+    workload = small_workload()
+    times = np.zeros(len(workload))
+    simulate_time(small_datacenter(), TimedTasks(workload, times, times + 1), parse(CHEAPEST), Target.of(workload))
 
 
 def compile_policies(names: Iterable[str]) -> None:

@@ -33,7 +33,7 @@ from wattpack.report.steady_section import steady_section
 from wattpack.report.style import REASONS, look, trace_title
 
 PAGE = resources.files("wattpack.report") / "page"
-SCRIPTS = ("chart.js", "parts.js", "page.js")
+SCRIPTS = ("parts.js", "chart.js", "page.js")
 
 
 def write_report(

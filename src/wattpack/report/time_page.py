@@ -20,7 +20,7 @@ from wattpack.report.time_payload import time_payload
 from wattpack.report.time_rows import Column, columns, row_title
 from wattpack.report.time_words import limits, sentences
 
-SCRIPTS = ("time_chart.js", "parts.js", "time.js")
+SCRIPTS = ("parts.js", "time_chart.js", "time.js")
 TERMS = {
     "IT kWh": "energy of all nodes, idle ones included, exact between events.",
     "Facility kWh": "IT energy times the PUE: with cooling and losses.",

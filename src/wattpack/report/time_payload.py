@@ -13,11 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wattpack.energy.signal import BUDGET, CARBON, PRICE
 from wattpack.experiments.folder import ResultsFolder
 from wattpack.experiments.scenario import Inputs
-from wattpack.experiments.timed_options import Timed, start_of
 from wattpack.experiments.timed_result import J_PER_KWH, Series
+from wattpack.experiments.timed_scenarios import BUDGET, CARBON, PRICE, signal_over_run
 from wattpack.experiments.timed_table import Group, Table, TimedRow, baseline_of, group_titles
 from wattpack.report.payload import pack
 from wattpack.report.style import look
@@ -42,10 +41,14 @@ class Buckets:
     count: int
 
     def range_of(self, time_s: Array, value: Array) -> tuple[Array, Array]:
-        """Least and largest value of each bucket, of values that hold from their time until the next."""
+        """Least and largest value of each bucket, of values that hold from their time until the next.
+
+        Values from after the end of the run are left out.
+        """
         edges = np.arange(self.count) * self.step_s
         held = value[np.maximum(np.searchsorted(time_s, edges, side="right") - 1, 0)]  # at the start of each bucket
-        place = np.clip((time_s / self.step_s).astype(np.int64), 0, self.count - 1)
+        inside = time_s < self.count * self.step_s
+        place, value = (time_s[inside] / self.step_s).astype(np.int64), value[inside]
         low, high = held.copy(), held.copy()
         np.minimum.at(low, place, value)
         np.maximum.at(high, place, value)
@@ -182,19 +185,13 @@ def _signal(
     name: str, group: Group, row: TimedRow, inputs: Inputs, horizon_s: float
 ) -> tuple[Array, Array, str] | None:
     """Times and values of a signal on the clock of the run, with its unit; None for one that never changes."""
-    own = getattr(group.options, name)
-    if not own:
+    found = signal_over_run(name, group.options, inputs.timed[row.scenarios[0].trace], inputs, horizon_s)
+    if found is None or (len(found.time_s) == 1 and name != BUDGET):
         return None
-    signal = inputs.signals[name, own]
-    if signal.is_constant and name != BUDGET:
-        return None
-    options: Timed = group.options
-    tasks = inputs.timed[row.scenarios[0].trace]
-    start = start_of(options.start) if options.start else getattr(tasks, "start", None)
-    steps = signal.on_run_clock(start, horizon_s, bool(options.repeat), bool(options.hold_gaps))
-    units = {CARBON: "g CO2e per kWh", BUDGET: "kW", PRICE: f"{signal.currency or 'money'} per kWh"}
-    first = max(0, int(np.searchsorted(steps.time_s, 0.0, side="right")) - 1)
-    return np.maximum(steps.time_s[first:], 0.0), steps.value[first:], units[name]
+    currency = row.runs[0].currency or "money"
+    units = {CARBON: "g CO2e per kWh", BUDGET: "kW", PRICE: f"{currency} per kWh"}
+    first = max(0, int(np.searchsorted(found.time_s, 0.0, side="right")) - 1)
+    return np.maximum(found.time_s[first:], 0.0), found.value[first:], units[name]
 
 
 def _dash(row: TimedRow, datacenters: Sequence[str]) -> list[int]:

@@ -62,7 +62,8 @@ def columns(group: Group, rows: Sequence[TimedRow]) -> list[Column]:
         found.append(_plain("slowdown_mean", "slowdown", "mean", 2, "least"))
     for measure, head in (("failed", "failed"), ("refused", "refused"), ("gave_up", "gave up"), ("waiting", "waiting")):
         if any(row.mean(measure) > 0 for row in rows):
-            found.append(_plain(measure, head, "tasks", 0))
+            whole = all(row.mean(measure) == int(row.mean(measure)) for row in rows)
+            found.append(_plain(measure, head, "tasks", 0 if whole else 1))
     return [column for column in found if not all(isnan(column.value(row)) for row in rows)]
 
 

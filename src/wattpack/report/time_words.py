@@ -8,6 +8,13 @@ from wattpack.experiments.timed_table import Group, TimedRow, baseline_of
 from wattpack.report.time_rows import never_waited, row_title
 
 CLOSE = 0.0005  # of energy: less is no difference
+# What becomes of tasks that do not run: of one, of several.
+VERBS = (
+    ("failed", "finds no room and leaves", "find no room and leave"),
+    ("refused", "fits no node", "fit no node"),
+    ("gave_up", "gives up", "give up"),
+    ("waiting", "still waits at the end", "still wait at the end"),
+)
 
 
 def sentences(group: Group, rows: Sequence[TimedRow]) -> list[str]:
@@ -48,19 +55,28 @@ def _service(shown: Sequence[TimedRow], rows: Sequence[TimedRow]) -> str:
     """Who waits and who is turned away."""
     if never_waited(rows):
         return "Every task starts when it arrives, under every policy." if len(rows) > 1 else "No task waits."
-    parts = []
-    for row in dict.fromkeys(row_title(one, rows) for one in shown):
-        one = next(other for other in shown if row_title(other, rows) == row)
-        said = (
-            [f"waits {_seconds(one.mean('wait_p99_s'))} at the 99th percentile"] if one.mean("wait_mean_s") > 0 else []
+    said_of: dict[str, list[str]] = {}  # what is said -> the rows it is said of
+    for row in dict.fromkeys(shown):
+        said_of.setdefault(_about_service(row), []).append(row_title(row, rows))
+    if len(said_of) == 1:
+        who = (
+            "Under every policy"
+            if len(shown) == len(rows) > 1
+            else f"Under {' and '.join(next(iter(said_of.values())))}"
         )
-        for measure, verb in (("failed", "turns away"), ("refused", "refuses"), ("gave_up", "loses to impatience")):
-            if one.mean(measure) > 0:
-                said.append(f"{verb} {_thousands(one.mean(measure))} of {_thousands(one.mean('arrived'))} tasks")
-        if one.mean("waiting") > 0:
-            said.append(f"leaves {_thousands(one.mean('waiting'))} waiting at the end")
-        parts.append(f"{row} {', '.join(said) if said else 'lets no task wait'}")
-    return f"{'; '.join(parts)}."
+        return f"{who}, {next(iter(said_of))}."
+    said = "; ".join(f"under {names[0]}, {text}" for text, names in said_of.items())
+    return f"U{said[1:]}."
+
+
+def _about_service(row: TimedRow) -> str:
+    said = []
+    if row.mean("wait_mean_s") > 0:
+        said.append(f"99 % of the tasks wait at most {_seconds(row.mean('wait_p99_s'))}")
+    for measure, one, several in VERBS:
+        if (count := row.mean(measure)) > 0:
+            said.append(f"{_thousands(count)} of {_thousands(row.mean('arrived'))} {one if count == 1 else several}")
+    return ", ".join(said) or "no task waits"
 
 
 def limits(group: Group, with_drawn: bool) -> list[str]:

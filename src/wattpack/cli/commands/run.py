@@ -9,14 +9,16 @@ from pathlib import Path
 from wattpack.cli.outputs import EXPERIMENT, check_folder
 from wattpack.cli.plugins import load_plugins
 from wattpack.cli.progress import progress_bar
-from wattpack.cli.provenance import provenance_of, raise_if_failed
-from wattpack.cli.show_results import print_curves, print_paths, print_steady_states
+from wattpack.cli.provenance import provenance_of, raise_if_failed, timed_provenance
+from wattpack.cli.show_results import print_curves, print_paths, print_runs_in_time, print_steady_states
 from wattpack.experiments.curves import Results
 from wattpack.experiments.lineup import BASELINE
 from wattpack.experiments.runner import Outcome, run_experiment, summarise
 from wattpack.experiments.scenario import choice_lines
 from wattpack.experiments.spec import load_experiment
 from wattpack.experiments.steady_table import SteadyRow, steady_rows
+from wattpack.experiments.timed_experiment import notes_of
+from wattpack.experiments.timed_table import Table, timed_table
 from wattpack.jit import say_if_compiling
 from wattpack.report.provenance import outcome_text
 
@@ -40,7 +42,7 @@ def run_command(
     ----------
     experiment
         TOML or JSON file whose lists are axes: policy, trace, datacenter, seeds, profile, up_to, batch; with steady
-        (offered loads) also a steady state, with batch_seconds, defrag_every and others.
+        (offered loads) also a steady state, with batch_seconds, defrag_every and others; with [timed] runs in time.
     out
         Folder for the results.
     on
@@ -64,12 +66,23 @@ def run_command(
     shown = against_baseline(folder.read(scenarios)) if len(scenarios) <= SHOWN_UP_TO else {}
     choices = choice_lines(scenarios, loaded.inputs)
     page, figures = write_pictures(shown, rows, outcome, out, on, choices)
+    table = timed_table(folder.read_timed(scenarios)) if len(scenarios) <= SHOWN_UP_TO else Table()
+    time_page = None
+    if table:
+        from wattpack.report.time_page import write_time_page
+
+        made = timed_provenance(outcome, scenarios, on, [*choices, *notes_of(loaded)])
+        name = "report.html" if page is None else "time.html"
+        time_page = write_time_page(out, table, folder, loaded.inputs, made, name)
     # All is written: a reader of standard output that goes away (`| head -1`) costs nothing.
     if page is not None:
         print_curves(shown)
         print_paths(report=page)
     print_paths(summary=summary, figure=figures)
     print_steady_states(rows, out)
+    if time_page is not None:
+        print_runs_in_time(table)
+        print_paths(time=out / "time.csv", report=time_page)
     for line in choices:
         print(line)
     raise_if_failed(outcome)

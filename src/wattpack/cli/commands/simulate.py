@@ -24,6 +24,7 @@ from wattpack.experiments.timed import TimedOutcome
 from wattpack.experiments.timed_experiment import DEFAULT_POLICIES, DEFAULT_SEEDS, notes_of, run_one, timed_experiment
 from wattpack.experiments.timed_fields import timed_of
 from wattpack.experiments.timed_table import timed_table
+from wattpack.experiments.warm_up import MOMENTS
 from wattpack.jit import say_if_compiling
 from wattpack.report.provenance import never_fit
 
@@ -206,7 +207,7 @@ def simulate_command(
     check_folder(out, WRITTEN, inputs)
     check_files({"--tasks-out": tasks_out}, inputs)
     note_power(profile, power)
-    say_if_compiling()
+    say_if_compiling(MOMENTS)
     if tasks_out is not None:
         if len(datacenters) * len(traces) * wanted != 1 or policy is None:
             raise UserError(

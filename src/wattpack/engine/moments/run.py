@@ -88,6 +88,14 @@ class MomentRun(NamedTuple):
     horizon_s: float
 
 
+def refused_classes(state: State) -> NDArray[np.bool_]:
+    """Whether each class fits no node. On the empty datacenter: its tasks are refused when they arrive."""
+    of: Any = state.columns.of
+    fits_somewhere = np.bitwise_or.reduce(state.fit, axis=0)
+    refused: NDArray[np.bool_] = (fits_somewhere[of.word] & of.bit) == 0
+    return refused
+
+
 def new_moment_run(
     state: State,
     tasks: TimedTasks,
@@ -102,7 +110,6 @@ def new_moment_run(
     order = np.lexsort((np.arange(count), joined_s)).astype(np.int64)
     rank = np.empty(count, dtype=np.int64)
     rank[order] = np.arange(count)
-    fits_somewhere = np.bitwise_or.reduce(state.fit, axis=0)
     of: Any = state.columns.of
     class_of_bit = np.zeros((words, 63), dtype=np.int64)
     class_of_bit[of.word, np.round(np.log2(of.bit)).astype(np.int64)] = np.arange(classes)
@@ -121,7 +128,7 @@ def new_moment_run(
         luck=luck,
         order=order,
         rank=rank,
-        refused=(fits_somewhere[of.word] & of.bit) == 0,
+        refused=refused_classes(state),
         node=np.full(count, NOWHERE, dtype=np.int32),
         gpus=np.zeros(count, dtype=np.int32),
         start_s=np.full(count, np.nan),

@@ -24,6 +24,7 @@ from wattpack.engine.moments.run import (
     RUNNING_NOW,
     MomentRun,
     new_moment_run,
+    refused_classes,
 )
 from wattpack.engine.runs.arrivals import draw_luck
 from wattpack.errors import UserError
@@ -73,6 +74,8 @@ def new_simulation(
     if horizon_s is None:
         horizon_s = float(arrival_s.max()) if len(tasks) else 0.0
     engine = Engine(datacenter, tasks.workload.classes, mix, target, profile)
+    # A task that fits no node is refused on arrival, whatever its slack.
+    joined_s = np.where(refused_classes(engine.state)[tasks.workload.sequence], arrival_s, joined_s)
     luck = draw_luck(tasks.workload, rng)
     coming_s = np.where(arrival_s <= horizon_s, joined_s, np.inf)
     run = new_moment_run(engine.state, tasks, coming_s, luck, options, marks(options, horizon_s), horizon_s)

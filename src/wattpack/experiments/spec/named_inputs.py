@@ -21,7 +21,6 @@ from wattpack.experiments.spec.axes import Block
 from wattpack.experiments.spec.chosen import check_models
 from wattpack.experiments.timed_fields import load_signals, load_speed_tables
 from wattpack.experiments.timed_options import Timed
-from wattpack.experiments.timed_scenarios import load_timed
 from wattpack.model.nodes import Datacenter
 from wattpack.model.power import PAPER, PROFILES, PowerProfile
 from wattpack.model.tasks import Workload
@@ -56,6 +55,8 @@ class NamedInputs:
         if name in self.traces and len(self.traces[name]) == 0:
             self.problem(place, f"{name!r} has no tasks, expected at least one")
         if self.with_times and name in self.traces and name not in self.timed:
+            from wattpack.experiments.timed_scenarios import load_timed
+
             try:
                 self.timed[name] = load_timed(name, self.folder / name)
             except UserError as fault:

@@ -1,4 +1,5 @@
-// What the pages share: packed curves, elements with text, tables that sort.
+"use strict";
+// What the pages share: packed curves, elements with text, tables that sort, pieces of charts in SVG.
 
 // A curve is a string of whole units, each the difference from the one before, in base64 VLQ; ~ is a place without a value.
 const BASE64 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -43,4 +44,35 @@ function makeSortable(table) {
     rows.sort((a, b) => direction * (numbers ? key(a) - key(b) : key(a).localeCompare(key(b))));
     table.tBodies[0].append(...rows);
   }));
+}
+
+const SVG = "http://www.w3.org/2000/svg";
+
+function svgNode(parent, name, attributes) {
+  const node = document.createElementNS(SVG, name);
+  for (const key in attributes) node.setAttribute(key, attributes[key]);
+  parent.appendChild(node);
+  return node;
+}
+
+// Round numbers that cover [low, high] in about `count` steps.
+function ticks(low, high, count) {
+  const rough = (high - low) / count;
+  const power = Math.pow(10, Math.floor(Math.log10(rough)));
+  const step = [1, 2, 2.5, 5, 10].map((nice) => nice * power).find((size) => size >= rough - 1e-12);
+  const found = [];
+  for (let at = Math.ceil(low / step - 1e-9) * step; at <= high + step * 1e-9; at += step) found.push(Math.abs(at) < step / 1e6 ? 0 : at);
+  return { found, digits: Math.max(0, -Math.floor(Math.log10(step) + 1e-9) + (/^2\.5/.test((step / power).toFixed(1)) ? 1 : 0)) };
+}
+
+function swatch(line, stacked) {
+  const box = document.createElementNS(SVG, "svg");
+  for (const [key, value] of [["class", "swatch " + line.cls], ["width", stacked ? 12 : 26], ["height", 12], ["aria-hidden", "true"]]) box.setAttribute(key, value);
+  if (stacked) svgNode(box, "rect", { width: 12, height: 12, rx: 2 });
+  else svgNode(box, "line", { x1: 0, x2: 26, y1: 6, y2: 6, "stroke-dasharray": dashes(line) });
+  return box;
+}
+
+function dashes(line) {
+  return line.dash.length ? line.dash.map((part) => part * 2).join(" ") : "none";
 }

@@ -1,4 +1,3 @@
-"use strict";
 // Charts over time, one below the other in one SVG, that share the axis of time, the zoom and the cross-hair. They draw a
 // model and say where the reader points; they know nothing of policies.
 //
@@ -6,36 +5,7 @@
 //         panels: [{name, height, fromZero, lines: [{cls, dash, lo, hi, heavy}]}], label}
 // A line has the least and the largest value of each bucket; they are one array where a bucket has one value.
 
-const SVG = "http://www.w3.org/2000/svg";
 const GAP = 30; // between two panels
-
-function svgNode(parent, name, attributes) {
-  const node = document.createElementNS(SVG, name);
-  for (const key in attributes) node.setAttribute(key, attributes[key]);
-  parent.appendChild(node);
-  return node;
-}
-
-function dashes(dash) {
-  return dash.length ? dash.map((part) => part * 2).join(" ") : "none";
-}
-
-function swatch(line) {
-  const box = document.createElementNS(SVG, "svg");
-  for (const [key, value] of [["class", "swatch " + line.cls], ["width", 26], ["height", 12], ["aria-hidden", "true"]]) box.setAttribute(key, value);
-  svgNode(box, "line", { x1: 0, x2: 26, y1: 6, y2: 6, "stroke-dasharray": dashes(line.dash) });
-  return box;
-}
-
-// Round numbers within [low, high], about `count` of them.
-function roundTicks(low, high, count) {
-  const rough = (high - low) / count;
-  const power = Math.pow(10, Math.floor(Math.log10(rough)));
-  const step = [1, 2, 5, 10].map((nice) => nice * power).find((size) => size >= rough - 1e-12);
-  const found = [];
-  for (let at = Math.ceil(low / step - 1e-9) * step; at <= high + step * 1e-9; at += step) found.push(Math.abs(at) < step / 1e6 ? 0 : at);
-  return { found, digits: Math.max(0, -Math.floor(Math.log10(step) + 1e-9)) };
-}
 
 class TimeCharts {
   constructor(svg, onPoint, onZoom) {
@@ -52,7 +22,8 @@ class TimeCharts {
     svg.addEventListener("pointerleave", (event) => { if (event.pointerType === "mouse" && this.drag === null) this.point(null); });
     svg.addEventListener("dblclick", () => this.onZoom(null));
     svg.addEventListener("keydown", (event) => this.key(event));
-    svg.addEventListener("blur", () => this.point(null));
+    // Later: on a narrow page the read-out stands above the legend, and a press there must not lose its button.
+    svg.addEventListener("blur", () => setTimeout(() => { if (document.activeElement !== svg) this.point(null); }, 300));
   }
 
   draw(model) {
@@ -108,7 +79,7 @@ class TimeCharts {
   panel(panel) {
     [panel.low, panel.high] = this.limits(panel);
     panel.y = (value) => panel.bottom - (value - panel.low) / (panel.high - panel.low) * panel.height;
-    const upward = roundTicks(panel.low, panel.high, Math.max(2, panel.height / 45));
+    const upward = ticks(panel.low, panel.high, Math.max(2, panel.height / 45));
     for (const value of upward.found) {
       svgNode(this.svg, "line", { class: value === 0 && panel.low < 0 ? "zero" : "grid", x1: this.left, x2: this.right, y1: panel.y(value), y2: panel.y(value) });
       svgNode(this.svg, "text", { x: this.left - 8, y: panel.y(value) + 4, "text-anchor": "end" }).textContent = value.toFixed(upward.digits).replace("-", "−");
@@ -116,7 +87,7 @@ class TimeCharts {
     svgNode(this.svg, "line", { class: "axis", x1: this.left, x2: this.right, y1: panel.bottom, y2: panel.bottom });
     svgNode(this.svg, "text", { class: "name", x: this.left, y: panel.top - 7 }).textContent = panel.name;
     for (const line of [...panel.lines].reverse()) {
-      svgNode(this.svg, "path", { class: "line " + line.cls + (line.heavy ? " heavy" : ""), d: this.path(panel, line), "stroke-dasharray": dashes(line.dash) });
+      svgNode(this.svg, "path", { class: "line " + line.cls + (line.heavy ? " heavy" : ""), d: this.path(panel, line), "stroke-dasharray": dashes(line) });
     }
   }
 
