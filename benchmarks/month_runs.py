@@ -92,6 +92,8 @@ def experiment(month: Path | None, seeds: tuple[int, ...] = SEEDS) -> Experiment
         block(SAVERS, elsewhere, (speeds,), seeds=seeds, profiles=("paper",), datacenters=(alibaba2026.NAME,)),
         block(SAVERS, elsewhere, (speeds,), seeds=seeds, profiles=("paper",), datacenters=(TWO_MODELS,)),
         block(POLICIES, alibaba2023.TRACES, (plain,), seeds=seeds, profiles=("paper",)),
+        *(block(FEW, turnover, short, seeds=seeds, profiles=("paper",), datacenters=(place,)) for place in places),
+        block(FEW, (f"{n}{ALL_BATCH}{SHORT}" for n in alibaba2023.TRACES), short, seeds=seeds, profiles=("paper",)),
     ]
     if month is not None:
         at_own_times = Timed(pue=PUE)
