@@ -1,6 +1,7 @@
 """`python -m benchmarks [NAME ...] [--out FOLDER]`; all by default. NAME: see NAMES.
 
-`python -m benchmarks fleets [OPTIONS]` tries policies on random fleets; it has options of its own and is none of all.
+`python -m benchmarks fleets [OPTIONS]` tries policies on random fleets, `python -m benchmarks month [OPTIONS]` runs
+them in time; they have options of their own and are none of all.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ def can_have_control_plane() -> bool:
 
 
 def main() -> None:
-    if sys.argv[1:2] == ["fleets"]:
-        importlib.import_module("benchmarks.fleets").main(sys.argv[2:])
+    if sys.argv[1:2] in (["fleets"], ["month"]):
+        importlib.import_module(f"benchmarks.{sys.argv[1]}").main(sys.argv[2:])
         return
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"which ones: {', '.join(NAMES)}; default: all")
