@@ -93,6 +93,10 @@ def limits(group: Group, with_drawn: bool) -> list[str]:
             f"durations are taken to be those of a GPU of speed {options.speed_reference:.3g} (A100-SXM4-80GB: 1). "
             "Services run as long as their file says."
         )
+        said.append(
+            "Work counts as far as it was done inside the run. Where policies leave different amounts of it unfinished "
+            "at the end, kWh per unit of work depends on the length of the run: take one that is long beside its tasks."
+        )
     else:
         said.append("A task runs equally long on every GPU model: no table of speeds was given.")
     if with_drawn:
