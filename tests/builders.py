@@ -4,6 +4,8 @@ A case is made of `reference.Node` and `reference.Task`; `make_datacenter`, `mak
 into what wattpack takes. `place`, `release`, `arrive`, `decide` drive an engine step by step.
 """
 
+import subprocess
+import sys
 from collections.abc import Sequence
 
 import numpy as np
@@ -16,16 +18,15 @@ from wattpack.engine.core.score_cache import new_scores
 from wattpack.engine.core.state import State
 from wattpack.engine.core.state import place as place_kernel
 from wattpack.engine.core.state import release as release_kernel
-from wattpack.engine.moments.simulate import simulate_time
 from wattpack.engine.runs.arrivals import run_arrivals
 from wattpack.engine.runs.record import Run, gpu_index_text
+from wattpack.engine.runs.timed import simulate_timed
 from wattpack.experiments.warm_up import warm_up as compile_in_two_processes
 from wattpack.jit import kernel
 from wattpack.model.nodes import Datacenter
 from wattpack.model.policy import Mix, Policy
 from wattpack.model.target import Target
 from wattpack.model.tasks import TaskClass, Workload
-from wattpack.model.timed_tasks import TimedTasks
 from wattpack.policies import REGISTRY
 from wattpack.policies.expression import parse
 
@@ -198,5 +199,11 @@ def warm_up() -> None:
         arrive(engine, task)
         decide(engine, task)
         release(engine, task, 0, (0,))
-    timed = TimedTasks(make_workload([task]), np.zeros(1), np.ones(1))
-    simulate_time(make_datacenter([make_node()]), timed, make_mix("fgd"), make_target([task]))
+    code = "from wattpack.experiments.warm_up import compile_moments; compile_moments()"
+    other = subprocess.Popen([sys.executable, "-c", code])
+    times = (np.zeros(1), np.ones(1), np.zeros((1, 2)), 0)
+    workload = make_workload([task])
+    simulate_timed(
+        Engine(make_datacenter([make_node()]), workload.classes, make_mix("fgd"), make_target([task])), workload, *times
+    )
+    assert other.wait() == 0

@@ -92,7 +92,7 @@ def run_all(
     outcome = Outcome(skipped=len(scenarios) - len(missing))
     report(outcome.skipped, len(scenarios), "")
     if missing:
-        in_time = any(scenario.timed is not None for scenario in missing)
+        in_time = all(scenario.timed is not None for scenario in missing)
         warm = partial(warm_up, [scenario.policy for scenario in missing], in_time)
         executor = open_executor(on, missing, inputs, workers, shipped, warm)
         synced = started

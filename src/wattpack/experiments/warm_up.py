@@ -27,14 +27,13 @@ from wattpack.policies import BUILT_IN
 from wattpack.policies.expression import parse
 
 CHEAPEST = "random"  # whose own compile takes 0.1 s
+ARRIVALS = "wattpack.engine.runs.arrivals"  # the kernels of fill-ups
 MOMENTS = "wattpack.engine.moments.loop"  # the kernels of runs in time
 
 
 def warm_up(expressions: Iterable[str] = (), in_time: bool = False) -> None:
-    """Fill the compile cache for these policies, and for runs in time, if it is empty; returns at once if it is not."""
-    if in_time and is_cold(MOMENTS):
-        compile_moments()
-    if not is_cold():
+    """Compile these policies and the kernels of runs in time, or else of fill-ups; returns at once if that was done."""
+    if not is_cold(MOMENTS if in_time else ARRIVALS):
         return
     used = {component.policy.name for text in set(expressions) for component in parse(text).components}
     other = None
@@ -44,7 +43,10 @@ def warm_up(expressions: Iterable[str] = (), in_time: bool = False) -> None:
         silent = subprocess.DEVNULL
         other = subprocess.Popen(command, stdin=silent, stdout=silent, stderr=silent)
     try:
-        compile_engine()
+        if in_time:
+            compile_moments()
+        else:
+            compile_engine()
         if other is not None:
             other.wait()  # if it failed, what is missing is compiled when it is used
     except BaseException:

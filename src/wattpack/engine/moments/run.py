@@ -96,6 +96,11 @@ def refused_classes(state: State) -> NDArray[np.bool_]:
     return refused
 
 
+def _own(values: Any, kind: Any) -> Any:
+    """A copy of exactly this type, which may be written to: for any other type the kernel would be compiled again."""
+    return np.array(values, dtype=kind, order="C")
+
+
 def new_moment_run(
     state: State,
     tasks: TimedTasks,
@@ -121,11 +126,11 @@ def new_moment_run(
     if steps is not None:  # those that began before the run are no events of it
         counts[BUDGET_STEPS] = np.searchsorted(steps.time_s, 0.0, side="right")
     return MomentRun(
-        sequence=tasks.workload.sequence,
-        joined_s=joined_s,
-        duration_s=tasks.duration_s,
+        sequence=_own(tasks.workload.sequence, np.int32),
+        joined_s=_own(joined_s, np.float64),
+        duration_s=_own(tasks.duration_s, np.float64),
         slowed=tasks.batch & by_class if speeds is not None else np.zeros(count, dtype=bool),
-        luck=luck,
+        luck=_own(luck, np.float64),
         order=order,
         rank=rank,
         refused=refused_classes(state),
@@ -142,9 +147,9 @@ def new_moment_run(
         no_room=np.zeros(words, dtype=np.int64),
         tried=np.zeros(words, dtype=np.int64),
         class_of_bit=class_of_bit,
-        budget_s=np.zeros(0) if steps is None else steps.time_s,
+        budget_s=np.zeros(0) if steps is None else _own(steps.time_s, np.float64),
         budget_mw=budget_mw,
-        speed=np.zeros(0) if speeds is None else speeds.by_model,
+        speed=np.zeros(0) if speeds is None else _own(speeds.by_model, np.float64),
         integrals=np.zeros(INTEGRALS),
         clock_s=np.zeros(1),
         counts=counts,
