@@ -81,6 +81,7 @@ class Scratch(NamedTuple):
 
     like: NDArray[np.int64]  # [types] an empty node of the type that has been scored, -1: none
     hits: NDArray[np.int64]  # [ring + 1] places in the ring of changes
+    fetched: NDArray[np.int64]  # [1] what `fetch_buckets` writes
     open_buckets: NDArray[np.int64]  # [buckets] buckets with nodes that fit the class
     bucket_mask: NDArray[np.int16]  # [buckets] >= 0 for buckets with nodes that fit the class
     bucket_raw: NDArray[np.float64]  # [buckets] scores of one component
@@ -160,6 +161,7 @@ def new_scratch(state: State, plan: Plan) -> Scratch:
     return Scratch(
         like=np.zeros(int(state.nodes.type.max()) + 1, dtype=np.int64),
         hits=np.zeros(len(state.changed) + 1, dtype=np.int64),
+        fetched=np.zeros(1, dtype=np.int64),
         open_buckets=np.zeros(room, dtype=np.int64),
         bucket_mask=np.zeros(room, dtype=np.int16),
         bucket_raw=np.zeros(room),
