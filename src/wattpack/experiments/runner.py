@@ -92,9 +92,7 @@ def run_all(
     outcome = Outcome(skipped=len(scenarios) - len(missing))
     report(outcome.skipped, len(scenarios), "")
     if missing:
-        in_time = all(scenario.timed is not None for scenario in missing)
-        warm = partial(warm_up, [scenario.policy for scenario in missing], in_time)
-        executor = open_executor(on, missing, inputs, workers, shipped, warm)
+        executor = open_executor(on, missing, inputs, workers, shipped, partial(_warm_up, missing))
         synced = started
         try:
             with closing(stream(executor, missing)) as results:
@@ -113,6 +111,12 @@ def run_all(
             folder.sync()
     outcome.seconds = monotonic() - started
     return outcome
+
+
+def _warm_up(scenarios: Sequence[Scenario]) -> None:
+    """Compile what these scenarios use, fill-ups and runs in time, before workers start: each would compile it."""
+    for in_time in sorted({scenario.timed is not None for scenario in scenarios}):
+        warm_up([scenario.policy for scenario in scenarios], in_time)
 
 
 def summarise(folder: ResultsFolder, scenarios: Sequence[Scenario]) -> Path:

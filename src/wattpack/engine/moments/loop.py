@@ -1,10 +1,8 @@
-"""The loop over moments. A moment is an instant at which something happens; it has five steps:
+"""The loop over moments. A moment is an instant at which something happens; it has three steps:
 
     1 leave     tasks whose time is over, by number
-    2 wake      nodes that have woken or fallen asleep (with sleep only)
-    3 join      arrivals join the queue, by number; then tasks whose patience has ended give up
-    4 pass      over the queue in order of arrival: tasks start (queue.py)
-    5 sleep     nodes that were empty for long go to sleep (with sleep only)
+    2 join      arrivals join the queue, by number; then tasks whose patience has ended give up
+    3 pass      over the queue in order of arrival: tasks start (queue.py)
 
 While events are due at the same instant, the steps repeat. Arrivals, patience and the steps of a budget are in order
 already, so a place in a list is their queue; departures are in the queue of events (runs/events.py).
@@ -56,9 +54,9 @@ def take_steps(state: State, plan: Plan, scores: Scores, run: MomentRun, now_s: 
         run.tried[w] = 0
     tasks_leave(state, plan, run, now_s)  # 1
     steps_begin(run, now_s)
-    if tasks_join(state, plan, scores, run, now_s):  # 3
+    if tasks_join(state, plan, scores, run, now_s):  # 2
         return True
-    return pass_over_queue(state, plan, scores, run, now_s)  # 4
+    return pass_over_queue(state, plan, scores, run, now_s)  # 3
 
 
 @step
@@ -93,7 +91,7 @@ def tasks_leave(state: State, plan: Plan, run: MomentRun, now_s: float) -> None:
 
 @inner
 def tasks_join(state: State, plan: Plan, scores: Scores, run: MomentRun, now_s: float) -> bool:
-    """Step 3. Returns whether there was a fault: under `drop` each task is passed over before the next one arrives.
+    """Step 2. Returns whether there was a fault: under `drop` each task is passed over before the next one arrives.
 
     Nobody waits there, so it is the same pass, and policies that learn from arrivals decide as in a steady state.
     """

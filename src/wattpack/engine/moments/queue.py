@@ -131,7 +131,7 @@ def start(state: State, run: MomentRun, i: int, n: int, gpus: int, now_s: float)
 
 @inner
 def pass_over_queue(state: State, plan: Plan, scores: Scores, run: MomentRun, now_s: float) -> bool:
-    """Step 4 of a moment: start what can start, in order of arrival. Returns whether there was a fault."""
+    """Step 3 of a moment: start what can start, in order of arrival. Returns whether there was a fault."""
     while True:
         i = first_untried(run) if run.discipline == MAY_BE_OVERTAKEN else oldest_waiting(run)
         if i == NOBODY:

@@ -3,21 +3,9 @@
 // model: {x: [load], range: [from, to], lines: [{label, cls, dash, heavy, y, spread}], stacked, bands, fromZero, zeroLine,
 //         settled: loads below it do not stretch the y axis, format(value), label}
 
-class Chart {
+class Chart extends ZoomedByPointer {
   constructor(svg, onPoint, onZoom) {
-    this.svg = svg;
-    this.onPoint = onPoint;
-    this.onZoom = onZoom;
-    this.place = null; // index of the load that is read out
-    this.drag = null;
-    svg.addEventListener("mousedown", (event) => event.preventDefault()); // the frame of the focus is for the keyboard
-    svg.addEventListener("pointerdown", (event) => this.down(event));
-    svg.addEventListener("pointermove", (event) => this.move(event));
-    svg.addEventListener("pointerup", (event) => this.up(event));
-    svg.addEventListener("pointercancel", () => this.cancel());
-    svg.addEventListener("pointerleave", (event) => { if (event.pointerType === "mouse" && !this.drag) this.point(null); });
-    svg.addEventListener("dblclick", () => this.onZoom(null));
-    svg.addEventListener("keydown", (event) => this.key(event));
+    super(svg, onPoint, onZoom);
     svg.addEventListener("blur", () => this.point(null));
   }
 
@@ -138,54 +126,8 @@ class Chart {
     this.onPoint(this.place, this.place === null ? 0 : this.x(this.model.x[this.place]), Boolean(spoken));
   }
 
-  loadAt(event) {
-    const box = this.svg.getBoundingClientRect();
-    const across = (event.clientX - box.left) / box.width * this.svg.viewBox.baseVal.width;
-    const [from, to] = this.model.range;
-    return Math.min(to, Math.max(from, from + (across - this.left) / (this.right - this.left) * (to - from)));
-  }
-
   nearest(load) { return Math.min(this.model.x.length - 1, Math.max(0, Math.round(load / (this.model.x[1] - this.model.x[0])))); }
 
-  down(event) {
-    this.point(this.nearest(this.loadAt(event)));
-    // A finger drags the read-out along, a mouse draws the range to zoom into.
-    if (event.pointerType === "mouse" && event.button === 0) {
-      this.drag = this.loadAt(event);
-      this.svg.setPointerCapture(event.pointerId);
-    }
-  }
-
-  move(event) {
-    const load = this.loadAt(event);
-    if (this.drag !== null) {
-      const [from, to] = [this.x(Math.min(load, this.drag)), this.x(Math.max(load, this.drag))];
-      this.brush.setAttribute("x", from);
-      this.brush.setAttribute("width", to - from);
-    }
-    this.point(this.nearest(load));
-  }
-
-  up(event) {
-    if (this.drag === null) return;
-    const [from, to] = [Math.min(this.drag, this.loadAt(event)), Math.max(this.drag, this.loadAt(event))];
-    this.cancel();
-    if (this.x(to) - this.x(from) > 8) this.onZoom([from, to]);
-  }
-
-  cancel() {
-    this.drag = null;
-    if (this.brush) this.brush.setAttribute("width", 0);
-  }
-
-  key(event) {
-    const first = this.nearest(this.model.range[0]), last = this.nearest(this.model.range[1]);
-    const step = event.shiftKey ? 10 : 1;
-    const here = this.place === null ? Math.round((first + last) / 2) : this.place;
-    const moves = { ArrowLeft: here - step, ArrowRight: here + step, Home: first, End: last };
-    if (event.key === "Escape") this.point(null);
-    else if (event.key in moves) this.point(Math.min(last, Math.max(first, moves[event.key])), true);
-    else return;
-    event.preventDefault();
-  }
+  first() { return this.nearest(this.model.range[0]); }
+  last() { return this.nearest(this.model.range[1]); }
 }

@@ -76,3 +76,71 @@ function swatch(line, stacked) {
 function dashes(line) {
   return line.dash.length ? line.dash.map((part) => part * 2).join(" ") : "none";
 }
+
+// How a chart is read and zoomed: by pointer, finger and keys. A chart that extends it sets model.range, left, right and
+// brush when it draws, and has the methods x, point, nearest, first and last.
+class ZoomedByPointer {
+  constructor(svg, onPoint, onZoom) {
+    this.svg = svg;
+    this.onPoint = onPoint;
+    this.onZoom = onZoom;
+    this.place = null; // index of what is read out
+    this.drag = null; // value where the mouse went down
+    svg.addEventListener("mousedown", (event) => event.preventDefault()); // the frame of the focus is for the keyboard
+    svg.addEventListener("pointerdown", (event) => this.down(event));
+    svg.addEventListener("pointermove", (event) => this.move(event));
+    svg.addEventListener("pointerup", (event) => this.up(event));
+    svg.addEventListener("pointercancel", () => this.cancel());
+    svg.addEventListener("pointerleave", (event) => { if (event.pointerType === "mouse" && this.drag === null) this.point(null); });
+    svg.addEventListener("dblclick", () => this.onZoom(null));
+    svg.addEventListener("keydown", (event) => this.key(event));
+  }
+
+  valueAt(event) {
+    const box = this.svg.getBoundingClientRect();
+    const across = (event.clientX - box.left) / box.width * this.svg.viewBox.baseVal.width;
+    const [from, to] = this.model.range;
+    return Math.min(to, Math.max(from, from + (across - this.left) / (this.right - this.left) * (to - from)));
+  }
+
+  down(event) {
+    this.point(this.nearest(this.valueAt(event)));
+    // A finger drags the read-out along, a mouse draws the range to zoom into.
+    if (event.pointerType === "mouse" && event.button === 0) {
+      this.drag = this.valueAt(event);
+      this.svg.setPointerCapture(event.pointerId);
+    }
+  }
+
+  move(event) {
+    const value = this.valueAt(event);
+    if (this.drag !== null) {
+      const [from, to] = [this.x(Math.min(value, this.drag)), this.x(Math.max(value, this.drag))];
+      this.brush.setAttribute("x", from);
+      this.brush.setAttribute("width", to - from);
+    }
+    this.point(this.nearest(value));
+  }
+
+  up(event) {
+    if (this.drag === null) return;
+    const [from, to] = [Math.min(this.drag, this.valueAt(event)), Math.max(this.drag, this.valueAt(event))];
+    this.cancel();
+    if (this.x(to) - this.x(from) > 8) this.onZoom([from, to]);
+  }
+
+  cancel() {
+    this.drag = null;
+    if (this.brush) this.brush.setAttribute("width", 0);
+  }
+
+  key(event) {
+    const first = this.first(), last = this.last(), step = event.shiftKey ? 10 : 1;
+    const here = this.place === null ? Math.round((first + last) / 2) : this.place;
+    const moves = { ArrowLeft: here - step, ArrowRight: here + step, Home: first, End: last };
+    if (event.key === "Escape") this.point(null);
+    else if (event.key in moves) this.point(Math.min(last, Math.max(first, moves[event.key])), true);
+    else return;
+    event.preventDefault();
+  }
+}

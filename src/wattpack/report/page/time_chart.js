@@ -7,21 +7,9 @@
 
 const GAP = 30; // between two panels
 
-class TimeCharts {
+class TimeCharts extends ZoomedByPointer {
   constructor(svg, onPoint, onZoom) {
-    this.svg = svg;
-    this.onPoint = onPoint;
-    this.onZoom = onZoom;
-    this.place = null; // bucket that is read out
-    this.drag = null; // seconds where the mouse went down
-    svg.addEventListener("mousedown", (event) => event.preventDefault()); // the frame of the focus is for the keyboard
-    svg.addEventListener("pointerdown", (event) => this.down(event));
-    svg.addEventListener("pointermove", (event) => this.move(event));
-    svg.addEventListener("pointerup", (event) => this.up(event));
-    svg.addEventListener("pointercancel", () => this.cancel());
-    svg.addEventListener("pointerleave", (event) => { if (event.pointerType === "mouse" && this.drag === null) this.point(null); });
-    svg.addEventListener("dblclick", () => this.onZoom(null));
-    svg.addEventListener("keydown", (event) => this.key(event));
+    super(svg, onPoint, onZoom);
     // Later: on a narrow page the read-out stands above the legend, and a press there must not lose its button.
     svg.addEventListener("blur", () => setTimeout(() => { if (document.activeElement !== svg) this.point(null); }, 300));
   }
@@ -132,52 +120,5 @@ class TimeCharts {
     this.onPoint(this.place, at, Boolean(spoken));
   }
 
-  secondsAt(event) {
-    const box = this.svg.getBoundingClientRect();
-    const across = (event.clientX - box.left) / box.width * this.svg.viewBox.baseVal.width;
-    const [from, to] = this.model.range;
-    return Math.min(to, Math.max(from, from + (across - this.left) / (this.right - this.left) * (to - from)));
-  }
-
   nearest(seconds) { return Math.min(this.model.count - 1, Math.max(0, Math.floor(seconds / this.model.step))); }
-
-  down(event) {
-    this.point(this.nearest(this.secondsAt(event)));
-    // A finger drags the read-out along, a mouse draws the range to zoom into.
-    if (event.pointerType === "mouse" && event.button === 0) {
-      this.drag = this.secondsAt(event);
-      this.svg.setPointerCapture(event.pointerId);
-    }
-  }
-
-  move(event) {
-    const seconds = this.secondsAt(event);
-    if (this.drag !== null) {
-      const [from, to] = [this.x(Math.min(seconds, this.drag)), this.x(Math.max(seconds, this.drag))];
-      this.brush.setAttribute("x", from);
-      this.brush.setAttribute("width", to - from);
-    }
-    this.point(this.nearest(seconds));
-  }
-
-  up(event) {
-    if (this.drag === null) return;
-    const [from, to] = [Math.min(this.drag, this.secondsAt(event)), Math.max(this.drag, this.secondsAt(event))];
-    this.cancel();
-    if (this.x(to) - this.x(from) > 8) this.onZoom([from, to]);
-  }
-
-  cancel() {
-    this.drag = null;
-    if (this.brush) this.brush.setAttribute("width", 0);
-  }
-
-  key(event) {
-    const step = event.shiftKey ? 10 : 1, here = this.place === null ? Math.round((this.first() + this.last()) / 2) : this.place;
-    const moves = { ArrowLeft: here - step, ArrowRight: here + step, Home: this.first(), End: this.last() };
-    if (event.key === "Escape") this.point(null);
-    else if (event.key in moves) this.point(Math.min(this.last(), Math.max(this.first(), moves[event.key])), true);
-    else return;
-    event.preventDefault();
-  }
 }
