@@ -50,6 +50,17 @@ def test_a_task_that_the_budget_holds_back_says_watts(at) -> None:  # type: igno
     assert "the budget is 0.4 kW" in said
 
 
+def test_a_budget_with_time_stamps_is_on_the_clock_of_the_tasks(tmp_path, capsys) -> None:  # type: ignore[no-untyped-def]
+    tasks = "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,creation_time,duration\n"
+    ten_o_clock = 1709546400  # 2024-03-04T10:00Z
+    tasks += "".join(f"{name},1000,1000,1,1000,,{ten_o_clock + second},3000\n" for second, name in enumerate("ab"))
+    budget = tmp_path / "budget.csv"  # begins an hour before the tasks: on the run's clock it is over when they come
+    budget.write_text("timestamp,kw\n2024-03-04T09:00:00Z,0.1\n2024-03-04T09:59:00Z,100\n")
+    files = (write_nodes(tmp_path, NODES), write_tasks(tmp_path, tasks))
+    main(["explain", *files, "--policy", "fgd", "--task", "b", "--at", "10m", "--budget-kw", str(budget)])
+    assert "running on node" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("task", "time", "more", "words"),
     [

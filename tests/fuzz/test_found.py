@@ -12,6 +12,9 @@ from fuzz.run import Runner
 NODES = b"sn,cpu_milli,memory_mib,gpu,model\nn0,96000,262144,8,G2\n"
 TASKS = b"name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec\nt0,1000,1024,1,1000,\n"
 FILES = {"nodes.csv": NODES, "tasks.csv": TASKS}
+TIMED = b"name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,creation_time,duration\nt0,1000,1024,1,1000,,0,60\n"
+TIMED_FILES = {"nodes.csv": NODES, "tasks.csv": TIMED}
+IN_TIME = ("simulate", "--datacenter", "nodes.csv", "--trace", "tasks.csv", "--policy", "fgd")
 POD = b'{"kind": "Pod", "metadata": {"name": "p"}, "spec": {"containers": [{"name": "c"}]}}'
 CLUSTER = {
     "p.json": POD,
@@ -123,6 +126,13 @@ FOUND = {
     "a pod and a node of two lines that cannot be read": Case(("fit", "-f", "p.json", "--file", "c.json"), CLUSTER),
     "more columns than a number holds": Case(("compare", "--help"), environment={"COLUMNS": "9" * 30}),
     "no columns": Case(("-v", "--help"), environment={"COLUMNS": "0"}),
+    "a results folder that is the file for tasks too": Case((*IN_TIME, "--out", "o", "--tasks-out", "o"), TIMED_FILES),
+    "a file for tasks where the results folder needs a folder": Case(
+        (*IN_TIME, "--out", "o/deep", "--tasks-out", "o"), TIMED_FILES
+    ),
+    "a file for tasks that the results folder has too": Case(
+        (*IN_TIME, "--out", "o", "--tasks-out", "o/time.csv"), {**TIMED_FILES, "o": Folder()}
+    ),
     "a file name of two lines": Case(("run", "a\nb.toml"), FILES),
 }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import datetime
 from math import inf
 
 from wattpack.energy.chosen import chosen_budget
@@ -15,13 +16,13 @@ from wattpack.model.durations import seconds_of
 from wattpack.model.fit import VERDICT_WORDS
 
 
-def options_at(at: str, queue: str, patience: str | None, budget_kw: str | None) -> TimeOptions:
-    """A run in time that ends at `at`."""
+def options_at(at: str, queue: str, patience: str | None, budget_kw: str | None, start: datetime | None) -> TimeOptions:
+    """A run in time that ends at `at`; `start` is the clock time of the first arrival, for a budget with time stamps."""
     end_s = seconds_of(at, "--at")
     return TimeOptions(
         queue,
         inf if patience is None else seconds_of(patience, "--patience"),
-        None if budget_kw is None else chosen_budget(budget_kw).on_run_clock(None).scaled(1000),
+        None if budget_kw is None else chosen_budget(budget_kw).on_run_clock(start).scaled(1000),
         end_s,
         sample_s=max(end_s, 1.0),
     )

@@ -73,6 +73,17 @@ def check_folder(out: Path, names: Sequence[str], inputs: Iterable[Input]) -> No
         _refuse_inputs("--out", out / name, sources)
 
 
+def check_apart(out: Path, names: Sequence[str], option: str, file: Path | None) -> None:
+    """`--out` is a folder with `names` in it, `option` a file: neither may take the other's place."""
+    if file is None or is_written_through(file) or is_standard_output(file):
+        return
+    target, folder = Path(os.path.realpath(file)), Path(os.path.realpath(out))
+    if target == folder or target in folder.parents:
+        raise UserError(f"{option} {file}: --out {out} needs a folder there, expected a file of another name")
+    if any(_are_one(file, out / name) for name in names):
+        raise UserError(f"{option} {file}: --out {out} writes this file, expected a file of another name")
+
+
 def words_beside(*outputs: Path | None) -> AbstractContextManager[object]:
     """If data go to standard output, messages for people go to stderr."""
     taken = any(path is not None and is_standard_output(path) for path in outputs)

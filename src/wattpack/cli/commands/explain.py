@@ -122,7 +122,8 @@ def explain_command(
     trace = workload if target is None else load_trace(target)
     index = task_index(workload, task, tasks)
     if at is not None:
-        timed, options = read_timed_tasks(tasks), options_at(at, queue, patience, budget_kw)
+        timed = read_timed_tasks(tasks)
+        options = options_at(at, queue, patience, budget_kw, timed.start)
         note_power(profile, power)
         say_if_compiling("wattpack.engine.moments.loop")
         mix, choice = resolve(policy, datacenter, trace, watts, FILL_UP)

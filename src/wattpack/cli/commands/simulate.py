@@ -7,7 +7,7 @@ from pathlib import Path
 
 from wattpack.cli.csv_output import write_csv
 from wattpack.cli.options import note_power, profile_option
-from wattpack.cli.outputs import check_files, check_folder
+from wattpack.cli.outputs import check_apart, check_files, check_folder
 from wattpack.cli.plugins import load_plugins
 from wattpack.cli.progress import progress_bar
 from wattpack.cli.provenance import raise_if_failed, timed_provenance
@@ -206,6 +206,7 @@ def simulate_command(
     inputs = (*datacenters, *traces, *(plugin or []), power, speed, target, carbon, price, budget_kw, *signals)
     check_folder(out, WRITTEN, inputs)
     check_files({"--tasks-out": tasks_out}, inputs)
+    check_apart(out, WRITTEN, "--tasks-out", tasks_out)
     note_power(profile, power)
     say_if_compiling(MOMENTS)
     if tasks_out is not None:
