@@ -17,7 +17,7 @@ from wattpack.model.fit import VERDICT_WORDS
 
 
 def options_at(at: str, queue: str, patience: str | None, budget_kw: str | None, start: datetime | None) -> TimeOptions:
-    """A run in time that ends at `at`; `start` is the clock time of the first arrival, for a budget with time stamps."""
+    """A run in time that ends at `at`; `start` is the clock time of the first arrival, which budgets may need."""
     end_s = seconds_of(at, "--at")
     return TimeOptions(
         queue,
