@@ -24,7 +24,10 @@ TASK_ROW = np.dtype(
         ("start_s", "f8"),
         ("end_s", "f8"),
         ("rank", "i8"),  # place in the order of joining
-        ("next", "i8"),  # the task of its class that waits behind it, or NOBODY; only under `backfill`
+        (
+            "next",
+            "i8",
+        ),  # the task behind it in its class (`backfill`), or of those that wait for its node; or NOBODY
     ]
 )
 
@@ -66,7 +69,17 @@ NOW = np.dtype(
 )
 
 # A mark: a time at which energy and use are read. What holds from the mark on.
-MARK = np.dtype([("time_s", "f8"), ("power_mw", "i8"), ("allocated_milli", "i8"), ("queued", "i8"), ("running", "i8")])
+MARK = np.dtype(
+    [
+        ("time_s", "f8"),
+        ("power_mw", "i8"),
+        ("allocated_milli", "i8"),
+        ("queued", "i8"),  # tasks
+        ("running", "i8"),  # tasks
+        ("asleep", "i8"),  # nodes
+        ("in_transition", "i8"),  # nodes that wake or shut down
+    ]
+)
 
 # A moment that has passed, and the power from then on.
 MOMENT = np.dtype([("time_s", "f8"), ("power_mw", "i8")])
@@ -124,6 +137,8 @@ class Mark(Protocol):
     allocated_milli: int
     queued: int
     running: int
+    asleep: int
+    in_transition: int
 
 
 class Moment(Protocol):

@@ -12,8 +12,15 @@ from wattpack.engine.core.engine import Engine
 from wattpack.engine.core.state import ALLOCATED, BASE_POWER, CPU_POWER, GPU_POWER
 from wattpack.engine.moments.loop import run_to_end
 from wattpack.engine.moments.options import TimeOptions
-from wattpack.engine.moments.record import NO_PART, PARTS, TimeRecord
-from wattpack.engine.moments.run import MomentRun, new_moment_run, refused_classes
+from wattpack.engine.moments.record import NO_PART, PARTS, WAITING, TimeRecord
+from wattpack.engine.moments.run import (
+    ASLEEP_POWER,
+    PLACED,
+    TRANSITION_POWER,
+    MomentRun,
+    new_moment_run,
+    refused_classes,
+)
 from wattpack.engine.runs.arrivals import draw_luck
 from wattpack.errors import UserError
 from wattpack.model.nodes import Datacenter
@@ -37,7 +44,9 @@ class Simulation:
 
     def to_end(self) -> None:
         run_to_end(self.engine, self.tasks.workload, self.run)
-        self.run.tasks.outcome[self.tasks.arrival_s - self.tasks.first_s > self.run.horizon_s] = NO_PART
+        outcome = self.run.tasks.outcome
+        outcome[outcome == PLACED] = WAITING  # for the wake of its node
+        outcome[self.tasks.arrival_s - self.tasks.first_s > self.run.horizon_s] = NO_PART
 
     def record(self) -> TimeRecord:
         """Let it happen. Returns what came of it."""
@@ -88,7 +97,7 @@ def marks(options: TimeOptions, horizon_s: float) -> NDArray[np.float64]:
 def _record(run: MomentRun, joined_s: NDArray[np.float64], options: TimeOptions) -> TimeRecord:
     tasks, marks, past = run.tasks, run.marks, slice(run.now[0].moments)
     energy_j = np.zeros((len(marks), len(PARTS)))
-    for part, column in enumerate((GPU_POWER, CPU_POWER, BASE_POWER)):
+    for part, column in enumerate((GPU_POWER, CPU_POWER, BASE_POWER, ASLEEP_POWER, TRANSITION_POWER)):
         energy_j[:, part] = run.integrals_at_mark[:, column] / 1000
     moment_s, moment_w = run.moments.time_s[past].copy(), run.moments.power_mw[past] / 1000
     if len(moment_s) == 0 or moment_s[0] > 0:  # the first task has slack and joins later: nodes draw power before that
@@ -112,4 +121,8 @@ def _record(run: MomentRun, joined_s: NDArray[np.float64], options: TimeOptions)
         moment_w=moment_w,
         horizon_s=run.horizon_s,
         patience_s=options.patience_s,
+        asleep_nodes=marks.asleep.copy(),
+        transition_nodes=marks.in_transition.copy(),
+        wakes=int(run.sleep.now[0].wakes),
+        asleep_node_s=float(run.sleep.now[0].asleep_node_s),
     )
