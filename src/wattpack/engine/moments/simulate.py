@@ -76,7 +76,8 @@ def new_simulation(
     joined_s = np.where(refused_classes(engine.state)[tasks.workload.sequence], arrival_s, joined_s)
     luck = draw_luck(tasks.workload, rng)
     coming_s = np.where(arrival_s <= horizon_s, joined_s, np.inf)
-    run = new_moment_run(engine.state, tasks, coming_s, luck, options, marks(options, horizon_s), horizon_s)
+    read_s, extends = marks(options, horizon_s), len(mix.components) == 1 and mix.components[0].policy.extends
+    run = new_moment_run(engine.state, tasks, coming_s, luck, options, read_s, horizon_s, extends=extends)
     return Simulation(engine, tasks, options, joined_s, run)
 
 

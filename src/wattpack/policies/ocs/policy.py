@@ -194,6 +194,7 @@ def ocs_policy(service: float = SERVICE_DEFAULT, name: str = "ocs") -> Policy:
         term_names=TERM_NAMES,
         amounts_only=True,
         notes=True,
+        extends=True,
         used_terms=used_terms,
     )
 

@@ -1,0 +1,178 @@
+"""The least extension of a node's busy time: a decision among nodes that would sleep if they were empty.
+
+A task costs what it adds to the time that its node stays awake. In watts, over the length d of the task:
+
+    extension = (idle watts - watts asleep) * max(0, now + d - expected end of the node) / d
+
+An empty node costs the whole of it, which is `wake_mw` of its record, as every policy sees it. So the extension takes
+the place of `wake_mw` here. Scores are cached until a node changes, and the extension changes with the clock; so it is
+added at the choice: for each node whose score may still win.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from wattpack.engine.core.columns import fits_class
+from wattpack.engine.core.combine import rank_buckets, rank_nodes
+from wattpack.engine.core.decide import decide
+from wattpack.engine.core.faults import KIND, NO_FAULT, NOT_FINITE
+from wattpack.engine.core.plan import Plan
+from wattpack.engine.core.score_cache import Scores
+from wattpack.engine.core.scores import filter_and_score, scattered
+from wattpack.engine.core.state import NOWHERE, State
+from wattpack.engine.moments.lengths import learn_end, learn_start, look_again, share_learnt
+from wattpack.engine.moments.run import NOBODY, MomentRun
+from wattpack.jit import inner, step
+
+LOOKED_AT = 2  # nodes at each decision whose tasks have grown older
+
+
+@inner
+def extension_w(state: State, run: MomentRun, i: int, n: int, now_s: float) -> float:
+    """What task `i` costs on the node beyond its score: the extension, less what the score has in its place."""
+    busy, node = run.busy, state.nodes[n]
+    if run.busy.first[n] == NOBODY:
+        share = 1.0
+    elif busy.learnt:
+        share = share_learnt(busy, busy.group[i], n)
+    else:
+        length_s = max(busy.length_s[i], 1.0)
+        there_s = length_s * slowness(state, run, i, n)
+        share = max(0.0, now_s + there_s - busy.end_s[n]) / length_s
+    return busy.saved_w[n] * share - node.wake_mw / 1000
+
+
+@inner
+def slowness(state: State, run: MomentRun, i: int, n: int) -> float:
+    """How many times longer the task runs there than at the reference speed."""
+    if run.tasks[i].slowed == 0:
+        return 1.0
+    return run.reference_speed / run.speed[state.nodes[n].model]
+
+
+@step
+def decide_with_extension(
+    state: State, plan: Plan, scores: Scores, run: MomentRun, k: int, i: int, now_s: float
+) -> int:
+    """`decide` for task `i` of class `k`, whose only policy scores in watts, with the extension."""
+    column = state.columns.of[k].column
+    filter_and_score(state, plan, scores, column)
+    asked, scratch = scores.cache.asked[column], scores.scratch
+    if asked.overflow == NOT_FINITE:
+        return decide(state, plan, scores, k, 0.0)
+    look_at_some(state, run, now_s)
+    if scattered(plan, asked):
+        feasible = 0
+        for n in range(len(scratch.mask)):
+            scratch.mask[n] = 0 if fits_class(state, k, n) else -1
+            feasible += scratch.mask[n] >= 0
+        if feasible == 0:
+            return NOWHERE
+        rank_nodes(state, plan, scores, k, 0.0, scratch.mask, feasible)
+        if state.fault[KIND] != NO_FAULT:
+            return NOWHERE
+        return choose_extended(state, scores, run, i, now_s)
+    rows = rank_buckets(state, plan, scores, k)
+    best, chosen = -np.inf, NOWHERE
+    if rows == 0:
+        return NOWHERE
+    bucket, total = scores.cache.bucket[column], scratch.bucket_total
+    for n in range(len(bucket)):
+        if bucket[n] < 0:
+            continue
+        value = total[bucket[n]]
+        if value + state.nodes[n].wake_mw / 1000 > best:
+            value -= extension_w(state, run, i, n, now_s)
+            if value > best:
+                best, chosen = value, n
+    return chosen
+
+
+@step
+def choose_extended(state: State, scores: Scores, run: MomentRun, i: int, now_s: float) -> int:
+    """The choice among the nodes with mask[n] >= 0, whose scores are in `Scratch.total`."""
+    mask, total = scores.scratch.mask, scores.scratch.total
+    best, chosen = -np.inf, NOWHERE
+    for n in range(len(mask)):
+        if mask[n] >= 0:
+            value = total[n] - extension_w(state, run, i, n, now_s)
+            if value > best:
+                best, chosen = value, n
+    return chosen
+
+
+@step
+def look_at_some(state: State, run: MomentRun, now_s: float) -> None:
+    """Tasks grow older without an event: look at a few nodes in turn. One whose last task is overdue, at once."""
+    busy = run.busy
+    if busy.learnt:
+        for _ in range(LOOKED_AT):
+            n = busy.next_node[0]
+            look_again(busy, n, now_s)
+            busy.next_node[0] = (n + 1) % len(busy.first)
+        return
+    for n in range(len(busy.first)):
+        if busy.first[n] != NOBODY and busy.end_s[n] < now_s:
+            find_end(run, n, now_s)
+
+
+@step
+def find_end(run: MomentRun, n: int, now_s: float) -> None:
+    """The expected end of the node's last task. A task that has outlived its estimate gets twice the estimate."""
+    busy = run.busy
+    busy.end_s[n] = 0.0
+    i = busy.first[n]
+    while i != NOBODY:
+        while busy.task_end_s[i] < now_s:
+            busy.task_end_s[i] += max(busy.task_end_s[i] - busy.since_s[i], 60.0)
+        busy.end_s[n] = max(busy.end_s[n], busy.task_end_s[i])
+        i = busy.after[i]
+
+
+@step
+def task_comes(state: State, run: MomentRun, i: int, n: int, now_s: float) -> None:
+    """Task `i` was placed on the node."""
+    busy = run.busy
+    busy.before[i], busy.after[i] = NOBODY, busy.first[n]
+    if busy.first[n] != NOBODY:
+        busy.before[busy.first[n]] = i
+    busy.first[n] = i
+    busy.since_s[i] = now_s
+    if busy.learnt:
+        learn_start(busy, i, n)
+        return
+    starts_s = now_s if state.nodes[n].closed == 0 else now_s + run.sleep.wake_s
+    busy.task_end_s[i] = starts_s + busy.length_s[i] * slowness(state, run, i, n)
+    busy.end_s[n] = max(busy.end_s[n], busy.task_end_s[i])
+
+
+@step
+def task_starts(state: State, run: MomentRun, i: int, n: int, now_s: float) -> None:
+    """Task `i` starts there, when it was placed or when the node has woken."""
+    busy = run.busy
+    busy.since_s[i] = now_s
+    if not busy.learnt:
+        busy.task_end_s[i] = now_s + busy.length_s[i] * slowness(state, run, i, n)
+        busy.end_s[n] = max(busy.end_s[n], busy.task_end_s[i])
+
+
+@step
+def task_goes(run: MomentRun, i: int, n: int, now_s: float) -> None:
+    """Task `i` has left the node."""
+    busy = run.busy
+    before: Any = busy.before[i]
+    after: Any = busy.after[i]
+    if before == NOBODY:
+        busy.first[n] = after
+    else:
+        busy.after[before] = after
+    if after != NOBODY:
+        busy.before[after] = before
+    if busy.learnt:
+        learn_end(busy, i, now_s)
+        look_again(busy, n, now_s)
+    else:
+        find_end(run, n, now_s)
