@@ -28,6 +28,7 @@ class BusyRun(NamedTuple):
 
     on: bool
     learnt: bool  # whether lengths are learnt
+    longest: float  # the largest `slowness` of a node
     saved_w: NDArray[np.float64]  # [nodes] idle watts less those asleep
 
     # Who is on a node: a list through `before` and `after`.
@@ -66,6 +67,7 @@ def new_busy_run(sleep: SleepRun, tasks: TimedTasks, options: TimeOptions, wante
     return BusyRun(
         on=on,
         learnt=learnt,
+        longest=1.0 if options.speeds is None else float(options.speeds.slowness.max(initial=1.0)),
         saved_w=np.asarray(saved, dtype=np.float64)[:nodes] / 1000,
         first=np.full(nodes, NOBODY, dtype=np.int64),
         before=np.full(count, NOBODY, dtype=np.int64),

@@ -5,8 +5,10 @@ A task costs what it adds to the time that its node stays awake. In watts, over 
     extension = (idle watts - watts asleep) * max(0, now + d - expected end of the node) / d
 
 An empty node costs the whole of it, which is `wake_mw` of its record, as every policy sees it. So the extension takes
-the place of `wake_mw` here. Scores are cached until a node changes, and the extension changes with the clock; so it is
-added at the choice: for each node whose score may still win.
+the place of `wake_mw` here, PRICE of it. And a task always pays for the share of the node that it takes, so that tasks
+do not crowd on hungry nodes that are awake anyway; the extension is of the rest. Scores are cached until a node
+changes, and the extension changes with the clock; so it is added at the choice: for each node whose score may still
+win.
 """
 
 from __future__ import annotations
@@ -26,7 +28,10 @@ from wattpack.engine.core.state import NOWHERE, State
 from wattpack.engine.moments.lengths import learn_end, learn_start, look_again, share_learnt
 from wattpack.engine.moments.run import NOBODY, MomentRun
 from wattpack.jit import inner, step
+from wattpack.model.power import GPU_MILLI
 
+# Of the extension. From 0.5 to 1 little changes; above 1 empty nodes look cheaper than busy ones.
+PRICE = 0.7
 LOOKED_AT = 2  # nodes at each decision whose tasks have grown older
 
 
@@ -34,23 +39,24 @@ LOOKED_AT = 2  # nodes at each decision whose tasks have grown older
 def extension_w(state: State, run: MomentRun, i: int, n: int, now_s: float) -> float:
     """What task `i` costs on the node beyond its score: the extension, less what the score has in its place."""
     busy, node = run.busy, state.nodes[n]
-    if run.busy.first[n] == NOBODY:
-        share = 1.0
+    task = state.tasks[run.tasks[i].task_class]
+    longer = slowness(state, run, i, n)
+    if busy.first[n] == NOBODY:
+        share = longer
     elif busy.learnt:
-        share = share_learnt(busy, busy.group[i], n)
+        share = longer * share_learnt(busy, busy.group[i], n)
     else:
         length_s = max(busy.length_s[i], 1.0)
-        there_s = length_s * slowness(state, run, i, n)
-        share = max(0.0, now_s + there_s - busy.end_s[n]) / length_s
-    return busy.saved_w[n] * share - node.wake_mw / 1000
+        share = max(0.0, now_s + length_s * longer - busy.end_s[n]) / length_s
+    own = max(task.gpu_request / max(GPU_MILLI * node.gpus, 1), task.cpu_milli / max(node.cpu_milli, 1))
+    in_score_w = node.wake_mw / 1000 * (longer if task.batch != 0 else 1.0)
+    return PRICE * (busy.saved_w[n] * (own * longer + (1 - own) * share) - in_score_w)
 
 
 @inner
 def slowness(state: State, run: MomentRun, i: int, n: int) -> float:
     """How many times longer the task runs there than at the reference speed."""
-    if run.tasks[i].slowed == 0:
-        return 1.0
-    return run.reference_speed / run.speed[state.nodes[n].model]
+    return state.nodes[n].slowness if run.tasks[i].slowed != 0 else 1.0
 
 
 @step
@@ -79,12 +85,13 @@ def decide_with_extension(
     best, chosen = -np.inf, NOWHERE
     if rows == 0:
         return NOWHERE
+    most_often = PRICE * (run.busy.longest if run.tasks[i].slowed != 0 else 1.0)
     bucket, total = scores.cache.bucket[column], scratch.bucket_total
     for n in range(len(bucket)):
         if bucket[n] < 0:
             continue
         value = total[bucket[n]]
-        if value + state.nodes[n].wake_mw / 1000 > best:
+        if value + state.nodes[n].wake_mw * most_often / 1000 > best:
             value -= extension_w(state, run, i, n, now_s)
             if value > best:
                 best, chosen = value, n

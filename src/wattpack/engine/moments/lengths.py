@@ -5,7 +5,8 @@ group that has seen few tasks leans on its wider group, and that one on a fixed 
 
     hazard(b) = (ended(b) + LEAN * hazard of the wider group) / (seen through(b) + LEAN)
 
-Tasks that still run count as far as they got, so that long ones are not forgotten. A task that has run long runs longer:
+Tasks that still run count as far as they got, so that long ones are not forgotten. A task that has run long
+runs longer:
 gone[g, a, t] is the probability that a task of age a is gone at t from now.
 """
 

@@ -31,6 +31,11 @@ class Speeds:
     reference: float
     by_model: NDArray[np.float64]  # by the datacenter's models
 
+    @property
+    def slowness(self) -> NDArray[np.float64]:
+        """How many times longer batch tasks run, by model."""
+        return self.reference / self.by_model
+
 
 def with_caps(speeds: Speeds | None, under_cap: NDArray[np.float64]) -> Speeds:
     """`speeds`, or equal ones, times the speed that each model has under its power cap."""

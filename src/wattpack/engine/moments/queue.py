@@ -167,7 +167,9 @@ def pass_over_queue(state: State, plan: Plan, scores: Scores, run: MomentRun, no
             return False
         if result == CANNOT:
             k: Any = np.int64(run.tasks[i].task_class)
+            twin = run.classes[k].twin
             run.words[state.columns.of[k].word].tried |= state.columns.of[k].bit
+            run.words[state.columns.of[twin].word].tried |= state.columns.of[twin].bit
             if run.discipline == DROPS:
                 leave_queue(state, run, i)
                 run.tasks[i].outcome = FAILED

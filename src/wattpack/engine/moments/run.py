@@ -96,6 +96,7 @@ def new_moment_run(
     measured_from: int = ALL_MEASURED,
     move_every: int = 0,
     extends: bool = False,
+    twins: NDArray[np.int64] | None = None,
 ) -> MomentRun:
     """A run that is about to start on the empty datacenter of `state`. All times are on the clock of `joined_s`."""
     steps, speeds = options.budget_w, options.speeds
@@ -115,7 +116,7 @@ def new_moment_run(
         tasks=timed,
         luck=_own(luck, np.float64),
         order=order,
-        classes=class_rows(state),
+        classes=class_rows(state, twins),
         words=rows(state.fit.shape[1], WORD_ROW),
         class_of_bit=class_of_bit(state),
         events=new_events(len(tasks) + len(state.nodes)),
@@ -156,9 +157,10 @@ def task_rows(state: State, tasks: TimedTasks, joined_s: NDArray[np.float64], sl
     return found, order
 
 
-def class_rows(state: State) -> Any:
+def class_rows(state: State, twins: NDArray[np.int64] | None) -> Any:
     found = rows(len(state.tasks), CLASS_ROW)
     found.refused, found.first, found.last = refused_classes(state), NOBODY, NOBODY
+    found.twin = np.arange(len(found)) if twins is None else twins
     return found
 
 
