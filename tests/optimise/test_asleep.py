@@ -220,6 +220,12 @@ def test_watts_of_sleep_below_0_are_refused(sleep_w: float) -> None:
         AsleepLp(make_datacenter([make_node()]), [], PAPER, sleep_w)
 
 
+@pytest.mark.parametrize("reserve_gpus", [-1, float("nan")])
+def test_a_reserve_below_0_is_refused(reserve_gpus: float) -> None:
+    with pytest.raises(UserError, match=r"reserve of .* GPUs, expected 0 or more"):
+        least_power_w(make_datacenter([make_node()]), [], np.zeros(0), PAPER, 10.0, reserve_gpus)
+
+
 # ---- the built-in datacenter -----------------------------------------------------------------------------------------
 
 

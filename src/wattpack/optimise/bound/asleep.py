@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wattpack.errors import RunError
+from wattpack.errors import RunError, UserError
 from wattpack.model.nodes import Datacenter
 from wattpack.model.power import PAPER, PowerProfile
 from wattpack.model.tasks import TaskClass
@@ -95,10 +95,13 @@ class AsleepLp(ConfigurationLp):
 
     def floors(self, counts: NDArray[Any], reserve_gpus: float) -> tuple[Floor | None, Floor | None]:
         """With the reserve kept (None: impossible), and with all nodes awake (None: the reserve is then kept)."""
+        if not reserve_gpus >= 0:
+            raise UserError(f"sleep: a reserve of {reserve_gpus:g} GPUs, expected 0 or more")
         lacking = self.may_lack_reserve(counts, reserve_gpus)
         kept = None
         try:
-            kept = self.floor(counts, reserve_gpus)
+            if reserve_gpus <= self.gpus:
+                kept = self.floor(counts, reserve_gpus)
         except InfeasibleError:
             if not lacking:
                 raise
