@@ -18,9 +18,9 @@ from wattpack.engine.core.score_cache import new_scores
 from wattpack.engine.core.state import State
 from wattpack.engine.core.state import place as place_kernel
 from wattpack.engine.core.state import release as release_kernel
+from wattpack.engine.moments.steady import simulate_steady
 from wattpack.engine.runs.arrivals import run_arrivals
 from wattpack.engine.runs.record import Run, gpu_index_text
-from wattpack.engine.runs.timed import simulate_timed
 from wattpack.experiments.warm_up import warm_up as compile_in_two_processes
 from wattpack.jit import kernel
 from wattpack.model.nodes import Datacenter
@@ -203,7 +203,7 @@ def warm_up() -> None:
     other = subprocess.Popen([sys.executable, "-c", code])
     times = (np.zeros(1), np.ones(1), np.zeros((1, 2)), 0)
     workload = make_workload([task])
-    simulate_timed(
+    simulate_steady(
         Engine(make_datacenter([make_node()]), workload.classes, make_mix("fgd"), make_target([task])), workload, *times
     )
     assert other.wait() == 0

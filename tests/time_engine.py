@@ -15,7 +15,7 @@ from time_reference.inputs import STEP, Options, reference_speed
 from time_reference.moments import Run
 from wattpack.engine.moments.options import Speeds, TimeOptions
 from wattpack.engine.moments.record import NO_PART, OUTCOMES, TimeRecord
-from wattpack.engine.moments.simulate import simulate_time
+from wattpack.engine.moments.simulate import new_simulation
 from wattpack.model.nodes import Datacenter
 from wattpack.model.power import LINEAR, PAPER
 from wattpack.model.steps import Steps
@@ -44,7 +44,7 @@ def simulated(case: TimedCase, **changed: object) -> TimeRecord:
     options = replace(case.options, **changed)  # type: ignore[arg-type]
     datacenter = make_datacenter(case.nodes)
     profile = replace(PAPER if options.curves is STEP else LINEAR, base_w=options.base_w)
-    return simulate_time(
+    return new_simulation(
         datacenter,
         timed_tasks(case),
         make_mix(case.policy),
@@ -53,7 +53,7 @@ def simulated(case: TimedCase, **changed: object) -> TimeRecord:
         profile,
         time_options(case, options, datacenter),
         joined_s=np.array(case.joined_s()),
-    )
+    ).record()
 
 
 def timed_tasks(case: TimedCase) -> TimedTasks:

@@ -1,4 +1,4 @@
-"""`simulate_time`: one run in time, from tasks with times to its record."""
+"""A run in time, from tasks with times to its record: `new_simulation(...).record()`."""
 
 from __future__ import annotations
 
@@ -9,23 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wattpack.engine.core.engine import Engine
-from wattpack.engine.moments.loop import run_moments
+from wattpack.engine.core.state import ALLOCATED, BASE_POWER, CPU_POWER, GPU_POWER
+from wattpack.engine.moments.loop import run_to_end
 from wattpack.engine.moments.options import TimeOptions
 from wattpack.engine.moments.record import NO_PART, PARTS, TimeRecord
-from wattpack.engine.moments.run import (
-    ALLOCATED_MILLI,
-    BASE_ENERGY,
-    CPU_ENERGY,
-    GPU_ENERGY,
-    GPU_TIME,
-    MOMENTS,
-    POWER_MW,
-    QUEUED_TASKS,
-    RUNNING_NOW,
-    MomentRun,
-    new_moment_run,
-    refused_classes,
-)
+from wattpack.engine.moments.run import MomentRun, new_moment_run, refused_classes
 from wattpack.engine.runs.arrivals import draw_luck
 from wattpack.errors import UserError
 from wattpack.model.nodes import Datacenter
@@ -35,7 +23,6 @@ from wattpack.model.target import Target
 from wattpack.model.timed_tasks import TimedTasks
 
 MAX_MARKS = 5_000_000  # 80 bytes each
-MOMENTS_A_CALL = 20_000  # some 0.1 s: Ctrl-C is heard between two calls of the kernel
 
 
 @dataclass(frozen=True)
@@ -49,11 +36,13 @@ class Simulation:
     run: MomentRun
 
     def to_end(self) -> None:
-        engine = self.engine
-        while not run_moments(engine.state, engine.plan, engine.scores, self.run, MOMENTS_A_CALL):
-            pass
-        engine.stop_if_faulty(self.tasks.workload)
-        self.run.outcome[self.tasks.arrival_s - self.tasks.first_s > self.run.horizon_s] = NO_PART
+        run_to_end(self.engine, self.tasks.workload, self.run)
+        self.run.tasks.outcome[self.tasks.arrival_s - self.tasks.first_s > self.run.horizon_s] = NO_PART
+
+    def record(self) -> TimeRecord:
+        """Let it happen. Returns what came of it."""
+        self.to_end()
+        return _record(self.run, self.joined_s, self.options)
 
 
 def new_simulation(
@@ -82,22 +71,6 @@ def new_simulation(
     return Simulation(engine, tasks, options, joined_s, run)
 
 
-def simulate_time(
-    datacenter: Datacenter,
-    tasks: TimedTasks,
-    mix: Mix,
-    target: Target,
-    rng: np.random.Generator | None = None,
-    profile: PowerProfile = PAPER,
-    options: TimeOptions | None = None,
-    joined_s: NDArray[np.float64] | None = None,
-) -> TimeRecord:
-    """Run `tasks` at their times. The arguments are those of `new_simulation`."""
-    simulation = new_simulation(datacenter, tasks, mix, target, rng, profile, options, joined_s)
-    simulation.to_end()
-    return _record(simulation.run, simulation.joined_s, simulation.options)
-
-
 def marks(options: TimeOptions, horizon_s: float) -> NDArray[np.float64]:
     """The times at which energy and use are read: samples, time stamps of signals, the end of the horizon."""
     samples = horizon_s / options.sample_s
@@ -113,28 +86,28 @@ def marks(options: TimeOptions, horizon_s: float) -> NDArray[np.float64]:
 
 
 def _record(run: MomentRun, joined_s: NDArray[np.float64], options: TimeOptions) -> TimeRecord:
-    energy_j = np.zeros((len(run.mark_s), len(PARTS)))
-    for part, column in enumerate((GPU_ENERGY, CPU_ENERGY, BASE_ENERGY)):
+    tasks, marks, past = run.tasks, run.marks, slice(run.now[0].moments)
+    energy_j = np.zeros((len(marks), len(PARTS)))
+    for part, column in enumerate((GPU_POWER, CPU_POWER, BASE_POWER)):
         energy_j[:, part] = run.integrals_at_mark[:, column] / 1000
-    moments = int(run.counts[MOMENTS])
-    moment_s, moment_w = run.moment_s[:moments], run.moment_mw[:moments] / 1000
-    if moments == 0 or moment_s[0] > 0:  # the first task has slack and joins later: the nodes draw power before that
+    moment_s, moment_w = run.moments.time_s[past].copy(), run.moments.power_mw[past] / 1000
+    if len(moment_s) == 0 or moment_s[0] > 0:  # the first task has slack and joins later: nodes draw power before that
         moment_s = np.append(0.0, moment_s)
-        moment_w = np.append(run.at_mark[0, POWER_MW] / 1000, moment_w)
+        moment_w = np.append(marks.power_mw[0] / 1000, moment_w)
     return TimeRecord(
-        node=run.node,
-        gpus=run.gpus,
+        node=tasks.node.copy(),
+        gpus=tasks.gpus.copy(),
         joined_s=joined_s,
-        start_s=run.start_s,
-        end_s=run.end_s,
-        outcome=run.outcome,
-        mark_s=run.mark_s,
+        start_s=tasks.start_s.copy(),
+        end_s=tasks.end_s.copy(),
+        outcome=tasks.outcome.copy(),
+        mark_s=marks.time_s.copy(),
         energy_j=energy_j,
-        gpu_s=run.integrals_at_mark[:, GPU_TIME] / 1000,
-        power_w=run.at_mark[:, POWER_MW] / 1000,
-        allocated_gpus=run.at_mark[:, ALLOCATED_MILLI] / 1000,
-        queued=run.at_mark[:, QUEUED_TASKS],
-        running=run.at_mark[:, RUNNING_NOW],
+        gpu_s=run.integrals_at_mark[:, ALLOCATED] / 1000,
+        power_w=marks.power_mw / 1000,
+        allocated_gpus=marks.allocated_milli / 1000,
+        queued=marks.queued.copy(),
+        running=marks.running.copy(),
         moment_s=moment_s,
         moment_w=moment_w,
         horizon_s=run.horizon_s,

@@ -1,4 +1,4 @@
-"""Moves of placed tasks during a timed run, and what they cost."""
+"""Moves of placed tasks during a run in time, and what they cost."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 
 from wattpack.engine.core.plan import Plan
 from wattpack.engine.core.state import State, change
-from wattpack.engine.runs.events import DEPARTURE, delay_departures
-from wattpack.engine.runs.timed_run import TAKEN_IN, TimedRun
+from wattpack.engine.moments.events import delay_departures
+from wattpack.engine.moments.record import RUNNING
+from wattpack.engine.moments.run import MomentRun
 from wattpack.jit import kernel
 from wattpack.model.tasks import Workload
 
@@ -39,13 +40,14 @@ class Rounds:
         self.mover, self.every, self.pause_s = mover, every, pause_s
         self.moves, self.lost_gpu_s = 0, 0.0
 
-    def move(self, workload: Workload, run: TimedRun) -> None:
-        """One round: the event MOVES."""
-        events, size = run.events, int(run.events.size[0])
-        placed = events.number[:size][events.kind[:size] == DEPARTURE]
-        moved = self.mover(placed, run.node, run.gpus)
+    def move(self, workload: Workload, run: MomentRun) -> None:
+        """One round."""
+        tasks, words = run.tasks, run.words
+        moved = self.mover(np.flatnonzero(tasks.outcome == RUNNING), tasks.node, tasks.gpus)
+        words.no_room[:] = 0  # there may be room again for any class
         if self.pause_s > 0:
-            delay_departures(events, moved, self.pause_s)
-        if run.counts[TAKEN_IN] > run.measured_from:
+            np.add.at(tasks.end_s, moved, self.pause_s)
+            delay_departures(run.events, moved, self.pause_s)
+        if run.now[0].joined > run.measured_from:
             self.moves += len(moved)
             self.lost_gpu_s += self.pause_s * float(workload.gpu_request_milli()[moved].sum()) / 1000
