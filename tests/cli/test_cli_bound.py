@@ -75,7 +75,7 @@ def test_with_sleep_it_also_shows_the_least_power_of_nodes_asleep(
     assert 0 < with_sleep_w < float(rows[0]["power_least_w"])
     said = capsys.readouterr().out
     assert f"{with_sleep_w / 1e3:.4f}" in said
-    assert "empty nodes sleep at 10 W" in said
+    assert "empty nodes sleep at\n10 W" in said
     assert "0 free GPUs stay awake" in said
 
 

@@ -15,14 +15,14 @@ from wattpack.datasets import alibaba2023
 from wattpack.datasets.generators import generate
 from wattpack.engine.moments.options import TimeOptions
 from wattpack.engine.moments.record import DONE, TimeRecord
-from wattpack.engine.moments.simulate import simulate_time
+from wattpack.engine.moments.simulate import new_simulation
 from wattpack.errors import UserError
 from wattpack.experiments.timed_scenarios import load_timed
 from wattpack.model.power import LINEAR, PAPER, PowerProfile
 from wattpack.model.target import Target
 from wattpack.model.timed_tasks import TimedTasks
-from wattpack.optimise.bound.asleep import AsleepLp
 from wattpack.optimise.bound.least_energy import (
+    EnergyBound,
     LeastEnergy,
     gap_to_least,
     least_energy,
@@ -149,7 +149,7 @@ def half_a_day() -> tuple[TimeRecord, TimedTasks]:
     datacenter, trace = alibaba2023.datacenter(), load_timed("default")
     tasks = generate(trace, datacenter.gpu_milli, 0.5, 0.5, np.random.default_rng(11))  # type: ignore[arg-type]
     options = TimeOptions("backfill", horizon_s=HOUR_S * 12)
-    return simulate_time(datacenter, tasks, parse("fgd"), Target.of(tasks.workload), options=options), tasks
+    return new_simulation(datacenter, tasks, parse("fgd"), Target.of(tasks.workload), options=options).record(), tasks
 
 
 def test_on_the_built_in_datacenter_more_samples_hardly_raise_the_bound(
@@ -157,11 +157,8 @@ def test_on_the_built_in_datacenter_more_samples_hardly_raise_the_bound(
 ) -> None:
     record, tasks = half_a_day
     datacenter = alibaba2023.datacenter()
-    lp = AsleepLp(datacenter, tasks.workload.classes, PAPER, 10.0)
-    few, more = (
-        least_energy(record, tasks, datacenter, sleep_w=10.0, reserve_gpus=124, samples=samples, lp=lp)
-        for samples in (4, 12)
-    )
+    bound = EnergyBound(datacenter, tasks.workload.classes, PAPER, 10.0)
+    few, more = (bound.of(record, tasks, 124, samples) for samples in (4, 12))
     assert few.kwh <= more.kwh * (1 + 1e-5)
     assert few.kwh == pytest.approx(more.kwh, rel=5e-4)
     assert abs(more.sampled_kwh - more.kwh) < 4 * more.sampled_error_kwh

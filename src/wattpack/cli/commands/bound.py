@@ -167,9 +167,9 @@ def _reserve(text: str) -> Callable[[int], int]:
 
 def _on_sleep(sleep_w: float, reserve_gpus: int) -> str:
     return (
-        f"`with sleep` is the least power of exactly these tasks where empty nodes sleep at {sleep_w:g} W (at most\n"
-        f"their idle watts) and {reserve_gpus:,} free GPUs stay awake, without the cost of waking; - where not all\n"
-        "tasks fit."
+        "`with sleep` is the least power of all these tasks (but those that fit no node) where empty nodes sleep at\n"
+        f"{sleep_w:g} W, at most their idle watts, and {reserve_gpus:,} free GPUs stay awake. Waking costs nothing.\n"
+        "A dash stands where not all tasks fit."
     )
 
 

@@ -37,7 +37,8 @@ class BoundRow:
     offline_gpu_served: float | None = None
     offline_power_w: float | None = None
     offline_bound_w: float | None = None  # least power at the service of the offline placement
-    power_least_asleep_w: float | None = None  # of exactly these tasks, with empty nodes asleep; NaN: they do not fit
+    # of all tasks but those that fit no node, with empty nodes asleep; NaN: they do not fit together
+    power_least_asleep_w: float | None = None
 
 
 def bound_row(
@@ -87,7 +88,7 @@ def bound_row(
 
 def _least_asleep_w(lp: AsleepLp, reserve_gpus: int, counts: NDArray[Any]) -> float:
     try:
-        return lp.least_power_w(counts, reserve_gpus)
+        return lp.least_power_w(counts * lp.fits_some_node, reserve_gpus)
     except InfeasibleError:
         return math.nan
 

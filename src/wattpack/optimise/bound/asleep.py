@@ -41,6 +41,8 @@ class Floor:
     fixed_w: float
     per_task_w: Floats  # by class
     per_reserve_gpu_w: float
+    price: Floats  # of the capacity rows: all else follows from it and from the price of the reserve
+    all_awake: bool
 
     def power_w(self, counts: NDArray[Any], reserve_gpus: float) -> float:
         value = self.fixed_w + float(self.per_task_w @ counts) + self.per_reserve_gpu_w * reserve_gpus
@@ -62,7 +64,7 @@ class AsleepLp(ConfigurationLp):
     """
 
     def __init__(
-        self, datacenter: Datacenter, classes: Sequence[TaskClass], profile: PowerProfile = PAPER, sleep_w: float = 10.0
+        self, datacenter: Datacenter, classes: Sequence[TaskClass], profile: PowerProfile = PAPER, sleep_w: float = inf
     ) -> None:
         super().__init__(datacenter, classes, profile)
         from scipy import sparse
@@ -82,6 +84,7 @@ class AsleepLp(ConfigurationLp):
         self._in_use = np.append(in_use, -self._awake.gpus)
         self.most_in_use = np.array([task.num_gpu for task in self.classes], dtype=np.float64)  # of one task, by class
         self.gpus = int(self._gpus.sum())
+        self.fits_some_node = np.bincount(k, minlength=len(self.classes)) > 0  # by class
 
     def least_power_w(self, counts: NDArray[Any], reserve_gpus: float = 0.0) -> float:
         """The least power of any placement of exactly `counts` tasks of each class that keeps the reserve.
@@ -123,6 +126,10 @@ class AsleepLp(ConfigurationLp):
         except InfeasibleError:
             self._find_patterns_that_fit(demand)
             return self._settled(demand)
+
+    def at_prices_of(self, floor: Floor) -> Floor:
+        """The floor for the classes of this LP at the prices of another, of the same nodes, watts and sharing sizes."""
+        return self._floor_at(floor.price, floor.per_reserve_gpu_w, floor.all_awake)[0]
 
     def _settled(self, demand: _Demand) -> Floor:
         """Solve, price all patterns and add the best of each type, until all would gain at most `CLOSE_ENOUGH`."""
@@ -177,7 +184,8 @@ class AsleepLp(ConfigurationLp):
         per_task_w[np.isinf(per_task_w)] = 0.0  # fits no node
         of_node = self._awake.cost_w + price @ self._awake.gives - reserve_price * self._awake.gpus
         awake_w = float(self._awake.count @ (of_node if all_awake else np.minimum(of_node, 0.0)))
-        return Floor(self._awake.asleep_w + awake_w, per_task_w, reserve_price), gain, found
+        floor = Floor(self._awake.asleep_w + awake_w, per_task_w, reserve_price, capacity_price, all_awake)
+        return floor, gain, found
 
     def _solve_awake(
         self, demand: _Demand, known_cost: Floats, fill_cost: Floats, leave_cost: float | None = None

@@ -6,7 +6,7 @@ The LP is solved at sampled moments. Each solve also gives a linear floor under 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import inf, nan
 
@@ -17,9 +17,11 @@ from wattpack.engine.moments.record import TimeRecord
 from wattpack.errors import UserError
 from wattpack.model.nodes import Datacenter
 from wattpack.model.power import PAPER, PowerProfile
+from wattpack.model.tasks import TaskClass
 from wattpack.model.timed_tasks import TimedTasks
 from wattpack.optimise.bound.asleep import AsleepLp, Floor
 from wattpack.optimise.bound.lp import Floats
+from wattpack.optimise.bound.merged import merged_classes
 
 J_PER_KWH = 3.6e6
 SAMPLES = 50
@@ -44,6 +46,69 @@ class LeastEnergy:
         return self.kwh * J_PER_KWH / self.horizon_s if self.horizon_s > 0 else nan
 
 
+class EnergyBound:
+    """The bound for runs with the same datacenter, task classes, power profile and sleep watts.
+
+    What one run needed of the LP is used again for the next. `sleep_w` as in `least_power_w`; `profile` is that of the
+    runs, with their power caps.
+    """
+
+    def __init__(
+        self, datacenter: Datacenter, classes: Sequence[TaskClass], profile: PowerProfile = PAPER, sleep_w: float = inf
+    ) -> None:
+        self.sleep_w = sleep_w
+        self._lp = self._solved = AsleepLp(datacenter, classes, profile, sleep_w)
+        merged, self._merged_to = merged_classes(classes)
+        if len(merged) < len(classes):
+            self._solved = AsleepLp(datacenter, merged, profile, sleep_w)
+
+    def of(
+        self, record: TimeRecord, tasks: TimedTasks, reserve_gpus: float = 0.0, samples: int = SAMPLES
+    ) -> LeastEnergy:
+        """The least energy for the tasks that ran in `record`, a run of `tasks`."""
+        if not 1 <= samples <= MAX_SAMPLES:
+            raise UserError(f"{samples} samples of the least energy, expected 1 to {MAX_SAMPLES:,}")
+        lp, running = self._lp, Running.of(record, tasks)
+        kept, awake, sampled_w = [], [lp.all_idle()], []
+        for time_s in (np.arange(samples) + 0.5) * (record.horizon_s / samples):
+            counts = running.counts(float(time_s))
+            with_reserve, all_awake = self._floors(counts, reserve_gpus)
+            least_w = []
+            if with_reserve is not None:
+                kept.append(with_reserve)
+                least_w.append(with_reserve.power_w(counts, reserve_gpus))
+            if all_awake is not None:
+                awake.append(all_awake)
+                least_w.append(all_awake.power_w(counts, 0.0))
+            sampled_w.append(min(least_w))
+        kept = kept or [lp.floor(np.zeros(len(lp.classes)))]
+        without_w, least_w_at = running.highest_w(kept, (0.0, reserve_gpus))
+        lacking = running.total(lp.most_in_use) + reserve_gpus > lp.gpus
+        if reserve_gpus > 0 and lacking.any():
+            (awake_w,) = running.highest_w(awake, (0.0,))
+            least_w_at = np.where(lacking, np.minimum(least_w_at, awake_w), least_w_at)
+        to_kwh = record.horizon_s / J_PER_KWH
+        return LeastEnergy(
+            kwh=float(running.seconds @ least_w_at) / J_PER_KWH,
+            kwh_without_reserve=float(running.seconds @ without_w) / J_PER_KWH,
+            sampled_kwh=float(np.mean(sampled_w)) * to_kwh,
+            sampled_error_kwh=standard_error(np.array(sampled_w)) * to_kwh,
+            samples=samples,
+            horizon_s=record.horizon_s,
+            sleep_w=self.sleep_w,
+            reserve_gpus=reserve_gpus,
+        )
+
+    def _floors(self, counts: Floats, reserve_gpus: float) -> tuple[Floor | None, Floor | None]:
+        """As `AsleepLp.floors`. Of many classes, similar ones are solved as one, and all are charged at its prices."""
+        if self._solved is self._lp:
+            return self._lp.floors(counts, reserve_gpus)
+        fewer = np.bincount(self._merged_to, counts, minlength=len(self._solved.classes))
+        kept, awake = self._solved.floors(fewer, reserve_gpus)
+        kept, awake = (None if floor is None else self._lp.at_prices_of(floor) for floor in (kept, awake))
+        return kept, awake
+
+
 def least_energy(
     record: TimeRecord,
     tasks: TimedTasks,
@@ -53,47 +118,9 @@ def least_energy(
     sleep_w: float = inf,
     reserve_gpus: float = 0.0,
     samples: int = SAMPLES,
-    lp: AsleepLp | None = None,
 ) -> LeastEnergy:
-    """The least energy for the tasks that ran in `record`, a run of `tasks` on the nodes of `datacenter`.
-
-    `sleep_w` and `reserve_gpus` as in `least_power_w`; `profile` is that of the run, with its power caps. `lp`: of an
-    earlier call with the same datacenter, classes, profile and sleep watts, whose patterns are used again.
-    """
-    if not 1 <= samples <= MAX_SAMPLES:
-        raise UserError(f"{samples} samples of the least energy, expected 1 to {MAX_SAMPLES:,}")
-    lp = lp or AsleepLp(datacenter, tasks.workload.classes, profile, sleep_w)
-    running = Running.of(record, tasks)
-    kept, awake, sampled_w = [], [lp.all_idle()], []
-    for time_s in (np.arange(samples) + 0.5) * (record.horizon_s / samples):
-        counts = running.counts(float(time_s))
-        with_reserve, all_awake = lp.floors(counts, reserve_gpus)
-        least_w = []
-        if with_reserve is not None:
-            kept.append(with_reserve)
-            least_w.append(with_reserve.power_w(counts, reserve_gpus))
-        if all_awake is not None:
-            awake.append(all_awake)
-            least_w.append(all_awake.power_w(counts, 0.0))
-        sampled_w.append(min(least_w))
-    kept = kept or [lp.floor(np.zeros(len(lp.classes)))]
-    without_w = running.highest_w(kept, 0.0)
-    least_w_at = running.highest_w(kept, reserve_gpus)
-    if reserve_gpus > 0:
-        lacking = running.total(lp.most_in_use) + reserve_gpus > lp.gpus
-        if lacking.any():
-            least_w_at = np.where(lacking, np.minimum(least_w_at, running.highest_w(awake, 0.0)), least_w_at)
-    to_kwh = record.horizon_s / J_PER_KWH
-    return LeastEnergy(
-        kwh=float(running.seconds @ least_w_at) / J_PER_KWH,
-        kwh_without_reserve=float(running.seconds @ without_w) / J_PER_KWH,
-        sampled_kwh=float(np.mean(sampled_w)) * to_kwh,
-        sampled_error_kwh=standard_error(np.array(sampled_w)) * to_kwh,
-        samples=samples,
-        horizon_s=record.horizon_s,
-        sleep_w=sleep_w,
-        reserve_gpus=reserve_gpus,
-    )
+    """The least energy for the tasks of one run; `EnergyBound` is faster for several."""
+    return EnergyBound(datacenter, tasks.workload.classes, profile, sleep_w).of(record, tasks, reserve_gpus, samples)
 
 
 @dataclass(frozen=True)
@@ -108,10 +135,11 @@ class Running:
 
     @classmethod
     def of(cls, record: TimeRecord, tasks: TimedTasks) -> Running:
+        sequence = tasks.workload.sequence
         began = np.isfinite(record.start_s) & (record.start_s < record.horizon_s)
         ends = began & (record.end_s < record.horizon_s)
         change_s = np.concatenate([record.start_s[began], record.end_s[ends]])
-        of_class = np.concatenate([tasks.workload.sequence[began], tasks.workload.sequence[ends]]).astype(np.int64)
+        of_class = np.concatenate([sequence[began], sequence[ends]]).astype(np.int64)
         change = np.concatenate([np.ones(int(began.sum())), -np.ones(int(ends.sum()))])
         order = np.argsort(change_s, kind="stable")
         seconds = np.diff(np.concatenate([[0.0], change_s[order], [record.horizon_s]]))
@@ -126,12 +154,13 @@ class Running:
         """Sum of `per_task` (by class) over the tasks that run, at each moment."""
         return np.concatenate([[0.0], np.cumsum(self.change * per_task[self.changed_class])])
 
-    def highest_w(self, floors: Iterable[Floor], reserve_gpus: float) -> Floats:
-        """The highest of the floors at each moment."""
-        highest = np.full(len(self.seconds), -np.inf)
+    def highest_w(self, floors: Iterable[Floor], reserves_gpus: tuple[float, ...]) -> list[Floats]:
+        """The highest of the floors at each moment, for each reserve."""
+        highest = [np.full(len(self.seconds), -np.inf) for _ in reserves_gpus]
         for floor in floors:
-            none_w = floor.power_w(np.zeros(self.classes), reserve_gpus)
-            np.maximum(highest, none_w + self.total(floor.per_task_w), out=highest)
+            above_none_w = self.total(floor.per_task_w)
+            for reserve_gpus, found in zip(reserves_gpus, highest, strict=True):
+                np.maximum(found, above_none_w + floor.power_w(np.zeros(self.classes), reserve_gpus), out=found)
         return highest
 
 
