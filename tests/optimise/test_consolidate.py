@@ -86,11 +86,14 @@ def test_a_task_never_goes_to_a_slower_gpu_unless_allowed(allow_slower: bool, ex
 
 
 def test_a_task_does_not_go_to_a_node_that_is_empty_or_asleep() -> None:
-    nodes, tasks = one_on_each(2, gpus=2, gpu=1.0)
-    nodes.append(make_node(gpus=8, model="T4"))
-    record = run(nodes, tasks, Consolidation(every_s=HOUR_S), Sleep(idle_s=2 * LONG_S, reserve_gpus=0))
-    assert 2 not in record.node[2:].tolist()
-    assert record.moves == 1
+    nodes, tasks = one_on_each(2)
+    nodes.append(make_node(gpus=8, model="T4"))  # in use for the first minute
+    tasks = [(make_task(gpu=8, cpu=1), 60.0), *tasks]
+    for idle_s in (60.0, LONG_S):
+        record = run(nodes, tasks, Consolidation(every_s=HOUR_S), Sleep(idle_s=idle_s, reserve_gpus=0))
+        assert record.node[0] == 2
+        assert 2 not in record.node[1:].tolist()
+        assert record.moves == 1
 
 
 @pytest.mark.parametrize(
