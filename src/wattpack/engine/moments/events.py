@@ -17,6 +17,9 @@ from wattpack.model.records import RecordTable
 
 # Kinds of events, in the order in which they happen at the same time.
 DEPARTURE = 0  # the task of this number leaves
+NODE_AWAKE = 1  # the wake of the node of this number ends
+NODE_ASLEEP = 2  # its shutdown ends
+IDLE_ENDS = 3  # it may have been empty for long enough to sleep
 
 
 class Events(NamedTuple):
@@ -73,6 +76,12 @@ def sink(events: Events, at: int) -> None:
             return
         swap(events.rows[at], events.rows[first])
         at = first
+
+
+@step
+def is_due(events: Events, kind: int, now_s: float) -> bool:
+    """Whether the next event is of this kind, and due."""
+    return events.size[0] > 0 and events.rows[0].kind == kind and events.rows[0].time_s <= now_s
 
 
 @step

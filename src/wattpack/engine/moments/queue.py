@@ -13,15 +13,17 @@ from typing import Any
 import numpy as np
 
 from wattpack.engine.core.faults import faulty
+from wattpack.engine.core.pick import pick
 from wattpack.engine.core.plan import Plan
 from wattpack.engine.core.score_cache import Scores
 from wattpack.engine.core.state import FAILED as FAILED_TOTAL
-from wattpack.engine.core.state import NOWHERE, State, arrive, place
-from wattpack.engine.core.take import NO_WISH, decide_and_pick
+from wattpack.engine.core.state import NOWHERE, State, arrive
 from wattpack.engine.moments.events import DEPARTURE, push
 from wattpack.engine.moments.options import BACKFILL, DISCIPLINES, DROP, FIFO
 from wattpack.engine.moments.record import FAILED, GAVE_UP, REFUSED, RUNNING, WAITING
-from wattpack.engine.moments.run import HELD, NOBODY, MomentRun
+from wattpack.engine.moments.run import HELD, NOBODY, PLACED, MomentRun
+from wattpack.engine.moments.sleep import decide_somewhere, place_there, wait_for_wake
+from wattpack.engine.moments.sleep_run import ASLEEP, AWAKE
 from wattpack.engine.moments.totals import committed_mw
 from wattpack.jit import inner, step
 from wattpack.model.power import added_power_mw
@@ -29,7 +31,7 @@ from wattpack.model.power import added_power_mw
 DROPS, WAITS_IN_LINE, MAY_BE_OVERTAKEN = (DISCIPLINES.index(name) for name in (DROP, FIFO, BACKFILL))
 
 # What came of a try to start a task.
-STARTED = 0
+STARTED = 0  # or placed on a node that wakes first
 CANNOT = 1  # it fits no node, or its placement would exceed the budget
 FAULT = 2  # of a score or price; the run must end
 
@@ -94,22 +96,28 @@ def give_up(state: State, run: MomentRun, now_s: float) -> None:
 
 @inner
 def try_to_start(state: State, plan: Plan, scores: Scores, run: MomentRun, i: int, now_s: float) -> int:
-    """Start task `i` now where the policy wants it, or say why not."""
+    """Start task `i` where the policy wants it, now or when the node is awake; or say why not."""
     k: Any = np.int64(run.tasks[i].task_class)
     place_of = state.columns.of[k]
     word = run.words[place_of.word]
     if (word.no_room | word.tried) & place_of.bit != 0:
         return CANNOT
-    n, gpus = decide_and_pick(state, plan, scores, k, run.luck[i], NO_WISH)
+    n = decide_somewhere(state, plan, scores, run, k, run.luck[i, 0])
     if faulty(state, k, i):
         return FAULT
     if n == NOWHERE:
         word.no_room |= place_of.bit
         return CANNOT
+    gpus = pick(state, plan, scores, k, n, run.luck[i, 1])
     if len(run.budget_s) > 0 and exceeds_budget(state, run, k, n, gpus):
         return CANNOT
-    place(state, plan, k, n, gpus)
-    start(state, run, i, n, gpus, now_s)
+    leave_queue(state, run, i)
+    place_there(state, plan, run, k, n, gpus)
+    if state.nodes[n].closed == AWAKE:
+        start(state, run, i, n, gpus, now_s)
+    else:
+        run.tasks[i].outcome = PLACED
+        wait_for_wake(state, run, i, n, gpus, now_s)
     return STARTED
 
 
@@ -119,8 +127,11 @@ def exceeds_budget(state: State, run: MomentRun, k: int, n: int, gpus: int) -> b
     gpu = 0
     while gpus != 0 and (gpus >> gpu) & 1 == 0:
         gpu += 1
-    added_mw = added_power_mw(state.nodes[n], state.tasks[k], gpu, state.world.gpu_draw_mw)
-    return added_mw > 0 and committed_mw(state) + added_mw > run.budget_mw[run.now[0].budget_steps]
+    node = state.nodes[n]
+    added_mw = added_power_mw(node, state.tasks[k], gpu, state.world.gpu_draw_mw) - node.wake_mw
+    if node.closed == ASLEEP:
+        added_mw += run.sleep.nodes[n].idle_mw - run.sleep.nodes[n].asleep_mw
+    return added_mw > 0 and committed_mw(state, run) + added_mw > run.budget_mw[run.now[0].budget_steps]
 
 
 @step
@@ -147,11 +158,9 @@ def pass_over_queue(state: State, plan: Plan, scores: Scores, run: MomentRun, no
         result = try_to_start(state, plan, scores, run, i, now_s)
         if result == FAULT:
             return True
-        if result == STARTED:
-            leave_queue(state, run, i)
-        elif run.discipline == WAITS_IN_LINE:
+        if result == CANNOT and run.discipline == WAITS_IN_LINE:
             return False
-        else:
+        if result == CANNOT:
             k: Any = np.int64(run.tasks[i].task_class)
             run.words[state.columns.of[k].word].tried |= state.columns.of[k].bit
             if run.discipline == DROPS:

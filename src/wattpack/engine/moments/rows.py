@@ -24,7 +24,10 @@ TASK_ROW = np.dtype(
         ("start_s", "f8"),
         ("end_s", "f8"),
         ("rank", "i8"),  # place in the order of joining
-        ("next", "i8"),  # the task of its class that waits behind it, or NOBODY; only under `backfill`
+        (
+            "next",
+            "i8",
+        ),  # the task behind it in its class (`backfill`), or of those that wait for its node; or NOBODY
     ]
 )
 
@@ -62,11 +65,23 @@ NOW = np.dtype(
         ("marks", "i8"),  # that have passed
         ("moments", "i8"),  # so far
         ("moved_at", "i8"),  # tasks that had joined at the last look whether it is time for moves
+        ("next_move_s", "f8"),  # time of the next round of moves; inf: there is none
+        ("look_again", "i8"),  # 1: tasks were moved at this instant, so that others may start and nodes may sleep
     ]
 )
 
 # A mark: a time at which energy and use are read. What holds from the mark on.
-MARK = np.dtype([("time_s", "f8"), ("power_mw", "i8"), ("allocated_milli", "i8"), ("queued", "i8"), ("running", "i8")])
+MARK = np.dtype(
+    [
+        ("time_s", "f8"),
+        ("power_mw", "i8"),
+        ("allocated_milli", "i8"),
+        ("queued", "i8"),  # tasks
+        ("running", "i8"),  # tasks
+        ("asleep", "i8"),  # nodes
+        ("in_transition", "i8"),  # nodes that wake or shut down
+    ]
+)
 
 # A moment that has passed, and the power from then on.
 MOMENT = np.dtype([("time_s", "f8"), ("power_mw", "i8")])
@@ -116,6 +131,8 @@ class Now(Protocol):
     marks: int
     moments: int
     moved_at: int
+    next_move_s: float
+    look_again: int
 
 
 class Mark(Protocol):
@@ -124,6 +141,8 @@ class Mark(Protocol):
     allocated_milli: int
     queued: int
     running: int
+    asleep: int
+    in_transition: int
 
 
 class Moment(Protocol):

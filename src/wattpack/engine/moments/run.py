@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from wattpack.engine.core.state import COLUMNS, NOWHERE, State
 from wattpack.engine.moments.events import Events, new_events
 from wattpack.engine.moments.options import DISCIPLINES, TimeOptions
-from wattpack.engine.moments.record import WAITING
+from wattpack.engine.moments.record import OUTCOMES, WAITING
 from wattpack.engine.moments.rows import (
     CLASS_ROW,
     MARK,
@@ -26,12 +26,19 @@ from wattpack.engine.moments.rows import (
     TaskRow,
     WordRow,
 )
+from wattpack.engine.moments.sleep_run import SleepRun, new_sleep_run
 from wattpack.model.records import RecordTable
 from wattpack.model.timed_tasks import TimedTasks
 
 NOBODY = -1  # in place of a task
+PLACED = len(OUTCOMES)  # in place of an outcome: on a node that is not awake yet
 HELD = len(DISCIPLINES)  # in place of a discipline: tasks are held until their batch window closes
 ALL_MEASURED = -1
+
+# Integrals: of the columns of `State.totals`, then of these.
+ASLEEP_POWER = COLUMNS
+TRANSITION_POWER = COLUMNS + 1
+INTEGRALS = COLUMNS + 2
 
 
 class MomentRun(NamedTuple):
@@ -43,15 +50,18 @@ class MomentRun(NamedTuple):
     classes: RecordTable[ClassRow]
     words: RecordTable[WordRow]
     class_of_bit: NDArray[np.int64]  # [words, 63]
-    events: Events  # departures
+    events: Events  # departures, ends of wakes and shutdowns
+    sleep: SleepRun
     now: RecordTable[Now]  # [1]
 
     budget_s: NDArray[np.float64]  # [steps]
     budget_mw: NDArray[np.float64]  # [steps + 1]; before the first step the first holds
     speed: NDArray[np.float64]  # [models]
-    integrals: NDArray[np.float64]  # [COLUMNS] of the totals over time: milliwatt-seconds, milli-GPU-seconds ...
+    # Part of the totals that does not hold yet: nodes that are not awake, and the tasks placed on them.
+    hidden: NDArray[np.int64]  # [COLUMNS]
+    integrals: NDArray[np.float64]  # [INTEGRALS] over time: milliwatt-seconds, milli-GPU-seconds ...
     marks: RecordTable[Mark]
-    integrals_at_mark: NDArray[np.float64]  # [marks, COLUMNS]
+    integrals_at_mark: NDArray[np.float64]  # [marks, INTEGRALS]
     moments: RecordTable[Moment]
 
     discipline: int  # place in DISCIPLINES, or HELD
@@ -62,6 +72,7 @@ class MomentRun(NamedTuple):
     # integrals then begin at the closing of the window before.
     measured_from: int
     move_every: int  # arrivals between two rounds of moves; 0: there are none
+    move_every_s: float  # time between two rounds of moves; inf: there are none
 
 
 def refused_classes(state: State) -> NDArray[np.bool_]:
@@ -88,10 +99,14 @@ def new_moment_run(
     steps, speeds = options.budget_w, options.speeds
     budget_mw = np.array([inf]) if steps is None else np.append(steps.value[:1], steps.value) * 1000
     now = rows(1, NOW)
-    now.clock_s = begin_s
+    now.clock_s, now.next_move_s = begin_s, begin_s + options.move_every_s
     if steps is not None:  # those that began before the run are no events of it
         now.budget_steps = np.searchsorted(steps.time_s, begin_s, side="right")
     moments = len(tasks) * (3 if options.patience_s < inf else 2) + len(budget_mw) + 1
+    if options.sleep is not None:  # a node sleeps after a task has left it, or at the start; that takes three events
+        moments += 3 * (len(tasks) + len(state.nodes))
+    if options.move_every_s < inf:
+        moments += int((horizon_s - begin_s) / options.move_every_s) + 1
     marks = rows(len(mark_s), MARK)
     marks.time_s = mark_s
     timed, order = task_rows(state, tasks, joined_s, slowed=speeds is not None)
@@ -102,14 +117,16 @@ def new_moment_run(
         classes=class_rows(state),
         words=rows(state.fit.shape[1], WORD_ROW),
         class_of_bit=class_of_bit(state),
-        events=new_events(len(tasks)),
+        events=new_events(len(tasks) + len(state.nodes)),
+        sleep=new_sleep_run(state, options.sleep),
         now=now,
         budget_s=np.zeros(0) if steps is None else _own(steps.time_s, np.float64),
         budget_mw=budget_mw,
         speed=np.zeros(0) if speeds is None else _own(speeds.by_model, np.float64),
-        integrals=np.zeros(COLUMNS),
+        hidden=np.zeros(COLUMNS, dtype=np.int64),
+        integrals=np.zeros(INTEGRALS),
         marks=marks,
-        integrals_at_mark=np.zeros((len(mark_s), COLUMNS)),
+        integrals_at_mark=np.zeros((len(mark_s), INTEGRALS)),
         moments=rows(moments, MOMENT),
         discipline=DISCIPLINES.index(options.discipline),
         patience_s=float(options.patience_s),
@@ -117,6 +134,7 @@ def new_moment_run(
         horizon_s=float(horizon_s),
         measured_from=measured_from,
         move_every=move_every,
+        move_every_s=float(options.move_every_s),
     )
 
 

@@ -10,10 +10,18 @@ from numpy.typing import NDArray
 
 from wattpack.engine.core.engine import Engine
 from wattpack.engine.core.state import ALLOCATED, BASE_POWER, CPU_POWER, GPU_POWER
-from wattpack.engine.moments.loop import run_to_end
+from wattpack.engine.moments.loop import MOVES, run_to_end
+from wattpack.engine.moments.moves import MovesInTime
 from wattpack.engine.moments.options import TimeOptions
-from wattpack.engine.moments.record import NO_PART, PARTS, TimeRecord
-from wattpack.engine.moments.run import MomentRun, new_moment_run, refused_classes
+from wattpack.engine.moments.record import NO_PART, PARTS, WAITING, TimeRecord
+from wattpack.engine.moments.run import (
+    ASLEEP_POWER,
+    PLACED,
+    TRANSITION_POWER,
+    MomentRun,
+    new_moment_run,
+    refused_classes,
+)
 from wattpack.engine.runs.arrivals import draw_luck
 from wattpack.errors import UserError
 from wattpack.model.nodes import Datacenter
@@ -34,15 +42,20 @@ class Simulation:
     options: TimeOptions
     joined_s: NDArray[np.float64]  # from the first arrival
     run: MomentRun
+    moves: MovesInTime | None = None
 
     def to_end(self) -> None:
-        run_to_end(self.engine, self.tasks.workload, self.run)
-        self.run.tasks.outcome[self.tasks.arrival_s - self.tasks.first_s > self.run.horizon_s] = NO_PART
+        moves = self.moves
+        handlers = {} if moves is None else {MOVES: lambda: moves.move(self.engine, self.run)}
+        run_to_end(self.engine, self.tasks.workload, self.run, handlers)
+        outcome = self.run.tasks.outcome
+        outcome[outcome == PLACED] = WAITING  # for the wake of its node
+        outcome[self.tasks.arrival_s - self.tasks.first_s > self.run.horizon_s] = NO_PART
 
     def record(self) -> TimeRecord:
         """Let it happen. Returns what came of it."""
         self.to_end()
-        return _record(self.run, self.joined_s, self.options)
+        return _record(self.run, self.joined_s, self.options, self.moves)
 
 
 def new_simulation(
@@ -54,6 +67,7 @@ def new_simulation(
     profile: PowerProfile = PAPER,
     options: TimeOptions | None = None,
     joined_s: NDArray[np.float64] | None = None,
+    moves: MovesInTime | None = None,
 ) -> Simulation:
     """`joined_s`: when each task joins the queue, on the clock of `arrival_s`; default: when it arrives."""
     options = options or TimeOptions()
@@ -68,7 +82,7 @@ def new_simulation(
     luck = draw_luck(tasks.workload, rng)
     coming_s = np.where(arrival_s <= horizon_s, joined_s, np.inf)
     run = new_moment_run(engine.state, tasks, coming_s, luck, options, marks(options, horizon_s), horizon_s)
-    return Simulation(engine, tasks, options, joined_s, run)
+    return Simulation(engine, tasks, options, joined_s, run, moves)
 
 
 def marks(options: TimeOptions, horizon_s: float) -> NDArray[np.float64]:
@@ -85,10 +99,12 @@ def marks(options: TimeOptions, horizon_s: float) -> NDArray[np.float64]:
     return np.unique(np.concatenate([[0.0], regular, more, [horizon_s]]))
 
 
-def _record(run: MomentRun, joined_s: NDArray[np.float64], options: TimeOptions) -> TimeRecord:
+def _record(
+    run: MomentRun, joined_s: NDArray[np.float64], options: TimeOptions, moves: MovesInTime | None
+) -> TimeRecord:
     tasks, marks, past = run.tasks, run.marks, slice(run.now[0].moments)
     energy_j = np.zeros((len(marks), len(PARTS)))
-    for part, column in enumerate((GPU_POWER, CPU_POWER, BASE_POWER)):
+    for part, column in enumerate((GPU_POWER, CPU_POWER, BASE_POWER, ASLEEP_POWER, TRANSITION_POWER)):
         energy_j[:, part] = run.integrals_at_mark[:, column] / 1000
     moment_s, moment_w = run.moments.time_s[past].copy(), run.moments.power_mw[past] / 1000
     if len(moment_s) == 0 or moment_s[0] > 0:  # the first task has slack and joins later: nodes draw power before that
@@ -112,4 +128,10 @@ def _record(run: MomentRun, joined_s: NDArray[np.float64], options: TimeOptions)
         moment_w=moment_w,
         horizon_s=run.horizon_s,
         patience_s=options.patience_s,
+        asleep_nodes=marks.asleep.copy(),
+        transition_nodes=marks.in_transition.copy(),
+        wakes=int(run.sleep.now[0].wakes),
+        asleep_node_s=float(run.sleep.now[0].asleep_node_s),
+        moves=moves.moves if moves is not None else 0,
+        paused_gpu_s=moves.paused_gpu_s if moves is not None else 0.0,
     )

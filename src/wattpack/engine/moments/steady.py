@@ -98,7 +98,7 @@ def moves_of(rounds: Rounds | None, workload: Workload, run: MomentRun) -> dict[
 def steady_of(workload: Workload, run: MomentRun, rounds: Rounds | None = None) -> Steady:
     """The means of a finished run, and what the moves cost."""
     measured_s, measured_from = float(run.now[0].measured_s), run.measured_from
-    means = run.integrals / measured_s if measured_s > 0 else np.full(COLUMNS, np.nan)
+    means = run.integrals[:COLUMNS] / measured_s if measured_s > 0 else np.full(COLUMNS, np.nan)
     requested = workload.gpu_request_milli()[measured_from:]
     placed = requested[run.tasks.node[measured_from:] != NOWHERE].sum()
     return Steady(

@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 from wattpack.engine.core.state import ALLOCATED, BASE_POWER, COLUMNS, CPU_POWER, GPU_POWER, State
-from wattpack.engine.moments.run import MomentRun
+from wattpack.engine.moments.run import ASLEEP_POWER, INTEGRALS, TRANSITION_POWER, MomentRun
 from wattpack.jit import inner, step
 from wattpack.model.power import kernel_total_power
 
 
 @step
-def it_power_mw(state: State) -> int:
+def it_power_mw(state: State, run: MomentRun) -> int:
     """Milliwatts that all nodes draw."""
-    return kernel_total_power(state.totals[CPU_POWER], state.totals[GPU_POWER], state.totals[BASE_POWER])
+    awake_mw = kernel_total_power(
+        state.totals[CPU_POWER] - run.hidden[CPU_POWER],
+        state.totals[GPU_POWER] - run.hidden[GPU_POWER],
+        state.totals[BASE_POWER] - run.hidden[BASE_POWER],
+    )
+    return awake_mw + run.sleep.now[0].asleep_mw + run.sleep.now[0].transition_mw
 
 
 @step
-def committed_mw(state: State) -> int:
-    """Milliwatts that a budget is compared with."""
-    return it_power_mw(state)
+def committed_mw(state: State, run: MomentRun) -> int:
+    """Milliwatts that a budget is compared with: nodes with tasks that wait for a wake as if the tasks ran."""
+    as_if_awake_mw = kernel_total_power(state.totals[CPU_POWER], state.totals[GPU_POWER], state.totals[BASE_POWER])
+    return as_if_awake_mw - run.sleep.now[0].saved_mw
 
 
 @inner
@@ -37,7 +43,11 @@ def integrate(state: State, run: MomentRun, now_s: float) -> None:
     now = run.now[0]
     passed_s = now_s - now.clock_s
     for column in range(COLUMNS):
-        run.integrals[column] += state.totals[column] * passed_s
+        run.integrals[column] += (state.totals[column] - run.hidden[column]) * passed_s
+    sleep = run.sleep.now[0]
+    run.integrals[ASLEEP_POWER] += sleep.asleep_mw * passed_s
+    run.integrals[TRANSITION_POWER] += sleep.transition_mw * passed_s
+    sleep.asleep_node_s += sleep.asleep_nodes * passed_s
     now.measured_s += passed_s
     now.clock_s = now_s
 
@@ -46,7 +56,7 @@ def integrate(state: State, run: MomentRun, now_s: float) -> None:
 def restart_integrals(run: MomentRun) -> None:
     """Measure from now on."""
     run.now[0].measured_s = 0.0
-    for column in range(COLUMNS):
+    for column in range(INTEGRALS):
         run.integrals[column] = 0.0
 
 
@@ -55,12 +65,14 @@ def fill_mark(state: State, run: MomentRun) -> None:
     now = run.now[0]
     mark = run.marks[now.marks]
     integrate(state, run, mark.time_s)
-    for column in range(COLUMNS):
+    for column in range(INTEGRALS):
         run.integrals_at_mark[now.marks, column] = run.integrals[column]
-    mark.power_mw = it_power_mw(state)
-    mark.allocated_milli = state.totals[ALLOCATED]
+    mark.power_mw = it_power_mw(state, run)
+    mark.allocated_milli = state.totals[ALLOCATED] - run.hidden[ALLOCATED]
     mark.queued = now.queued
     mark.running = now.running
+    mark.asleep = run.sleep.now[0].asleep_nodes
+    mark.in_transition = run.sleep.now[0].transition_nodes
     now.marks += 1
 
 
@@ -71,4 +83,4 @@ def note_moment(state: State, run: MomentRun) -> None:
     if now.moments == 0 or run.moments[now.moments - 1].time_s < now.clock_s:
         now.moments += 1
     moment = run.moments[now.moments - 1]
-    moment.time_s, moment.power_mw = now.clock_s, it_power_mw(state)
+    moment.time_s, moment.power_mw = now.clock_s, it_power_mw(state, run)

@@ -60,7 +60,7 @@ def why(simulation: Simulation, task: int) -> Why:
     if explanation.node != NOWHERE:
         gpu = max((explanation.gpus & -explanation.gpus).bit_length() - 1, 0)  # the first, for tasks that share one
         node, asked = state.nodes[explanation.node], state.tasks[k]
-        added_w = int(added_power_mw(node, asked, gpu, state.world.gpu_draw_mw)) / 1000
+        added_w = int(added_power_mw(node, asked, gpu, state.world.gpu_draw_mw) - node.wake_mw) / 1000
         held_by = BUDGET if added_w > 0 and committed_w + added_w > budget_w else STARTS
     discipline = simulation.options.discipline
     same = waits if discipline == FIFO else waits[tasks.task_class[waits] == k]
