@@ -82,6 +82,7 @@ class Account:
     slowdown_mean: float | None
     slowdown_p95: float | None
     horizon_s: float
+    nodes: int = 0
     # of nodes that sleep; None where they do not
     wakes: int | None = None
     asleep_node_hours: float | None = None
@@ -154,6 +155,7 @@ def account(
         slowdown_mean=waits.slowdown_mean,
         slowdown_p95=waits.slowdown_p95,
         horizon_s=record.horizon_s,
+        nodes=len(datacenter),
         wakes=record.wakes if sleeps else None,
         asleep_node_hours=record.asleep_node_s / HOUR_S if sleeps else None,
         mean_asleep_nodes=_per(record.asleep_node_s, record.horizon_s) if sleeps else None,

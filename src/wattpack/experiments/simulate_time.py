@@ -129,13 +129,8 @@ def simulate_in_time(
     under_cap = load_cap_tables((timed,))[timed.cap_speed] if timed.cap_speed else SPEED_UNDER_CAP
     outcome = run_timed(datacenter, tasks, mix, aim, seeds.policy, profile, timed, signals, speeds, under_cap)
     numbers = numbers_of(outcome.account, clock_s(outcome.start))
-    return TimedRun(
-        datacenter,
-        outcome.tasks,
-        outcome.record,
-        numbers,
-        series_of(outcome.record, len(datacenter), timed.sleep != ""),
-    )
+    series = series_of(outcome.record, len(datacenter) if timed.sleep else None)
+    return TimedRun(datacenter, outcome.tasks, outcome.record, numbers, series)
 
 
 def timed_tasks_from(

@@ -52,6 +52,7 @@ class TimedNumbers(NamedTuple):
     asleep_kwh: float
     transition_kwh: float
     horizon_s: float
+    nodes: int = 0
     # of nodes that sleep
     wakes: float = NAN
     asleep_node_hours: float = NAN

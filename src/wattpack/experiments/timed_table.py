@@ -28,7 +28,7 @@ MORE = (
     *("p99_kw", "wh_per_gpu_hour", "kwh_per_work", "co2_embodied_kg", "sci_g_per_gpu_hour"),
     *("slowdown_mean", "slowdown_p95", "done", "running"),
     *("gpu_kwh", "cpu_kwh", "base_kwh", "asleep_kwh", "transition_kwh", "horizon_s"),
-    "mean_asleep_nodes",
+    *("mean_asleep_nodes", "nodes"),
 )
 OPTIONS = (
     "queue",
