@@ -64,6 +64,7 @@ class TimeOptions:
     more_marks_s: tuple[float, ...] = ()  # further times at which energy is read: time stamps of signals
     speeds: Speeds | None = None
     sleep: Sleep | None = None  # None: all nodes stay awake
+    move_every_s: float = inf  # between two rounds in which running tasks are moved (moves.py); inf: none is
 
     def __post_init__(self) -> None:
         if self.discipline not in DISCIPLINES:
@@ -72,5 +73,7 @@ class TimeOptions:
             raise UserError(f"patience of {self.patience_s:g} s, expected more than 0")
         if not (isfinite(self.sample_s) and self.sample_s > 0):
             raise UserError(f"a sample every {self.sample_s:g} s, expected more than 0")
+        if not self.move_every_s > 0:
+            raise UserError(f"moves every {self.move_every_s:g} s, expected more than 0")
         if self.horizon_s is not None and not (isfinite(self.horizon_s) and self.horizon_s >= 0):
             raise UserError(f"horizon of {self.horizon_s:g} s, expected 0 or more")
