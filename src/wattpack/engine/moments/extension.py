@@ -13,8 +13,6 @@ win.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from wattpack.engine.core.columns import fits_class
@@ -25,10 +23,12 @@ from wattpack.engine.core.plan import Plan
 from wattpack.engine.core.score_cache import Scores
 from wattpack.engine.core.scores import filter_and_score, scattered
 from wattpack.engine.core.state import NOWHERE, State
+from wattpack.engine.moments.busy_run import BusyRun
 from wattpack.engine.moments.lengths import learn_end, learn_start, look_again, share_learnt
 from wattpack.engine.moments.run import NOBODY, MomentRun
-from wattpack.jit import inner, step
+from wattpack.jit import inner, kernel, step
 from wattpack.model.power import GPU_MILLI
+from wattpack.model.records import Floats
 
 # Of the extension. From 0.5 to 1 little changes; above 1 empty nodes look cheaper than busy ones.
 PRICE = 0.7
@@ -143,10 +143,7 @@ def find_end(run: MomentRun, n: int, now_s: float) -> None:
 def task_comes(state: State, run: MomentRun, i: int, n: int, now_s: float) -> None:
     """Task `i` was placed on the node."""
     busy = run.busy
-    busy.before[i], busy.after[i] = NOBODY, busy.first[n]
-    if busy.first[n] != NOBODY:
-        busy.before[busy.first[n]] = i
-    busy.first[n] = i
+    join_node(busy, i, n)
     busy.since_s[i] = now_s
     if busy.learnt:
         learn_start(busy, i, n)
@@ -169,17 +166,50 @@ def task_starts(state: State, run: MomentRun, i: int, n: int, now_s: float) -> N
 @step
 def task_goes(run: MomentRun, i: int, n: int, now_s: float) -> None:
     """Task `i` has left the node."""
-    busy = run.busy
-    before: Any = busy.before[i]
-    after: Any = busy.after[i]
+    leave_node(run.busy, i, n)
+    if run.busy.learnt:
+        learn_end(run.busy, i, now_s)
+    refresh(run, n, now_s)
+
+
+@step
+def task_moves(run: MomentRun, i: int, source: int, to: int, now_s: float) -> None:
+    """Running task `i` was moved from one node to another."""
+    leave_node(run.busy, i, source)
+    join_node(run.busy, i, to)
+    refresh(run, source, now_s)
+    refresh(run, to, now_s)
+
+
+@step
+def refresh(run: MomentRun, n: int, now_s: float) -> None:
+    if run.busy.learnt:
+        look_again(run.busy, n, now_s)
+    else:
+        find_end(run, n, now_s)
+
+
+@step
+def join_node(busy: BusyRun, i: int, n: int) -> None:
+    busy.before[i], busy.after[i] = NOBODY, busy.first[n]
+    if busy.first[n] != NOBODY:
+        busy.before[busy.first[n]] = i
+    busy.first[n] = i
+
+
+@step
+def leave_node(busy: BusyRun, i: int, n: int) -> None:
+    before, after = busy.before[i], busy.after[i]
     if before == NOBODY:
         busy.first[n] = after
     else:
         busy.after[before] = after
     if after != NOBODY:
         busy.before[after] = before
-    if busy.learnt:
-        learn_end(busy, i, now_s)
-        look_again(busy, n, now_s)
-    else:
-        find_end(run, n, now_s)
+
+
+@kernel
+def extensions_w(state: State, run: MomentRun, i: int, now_s: float, out: Floats) -> None:
+    """`extension_w` of all nodes, for explanations."""
+    for n in range(len(out)):
+        out[n] = extension_w(state, run, i, n, now_s)

@@ -73,6 +73,10 @@ def run_moments(state: State, plan: Plan, scores: Scores, run: MomentRun, moment
                 fill_mark(state, run)
             return ENDED
         pass_time(state, run, now_s)
+        if run.now[0].next_move_s <= now_s:  # before all else that happens at this instant
+            run.now[0].next_move_s += run.move_every_s
+            run.now[0].look_again = 1
+            return MOVES
         found = GOES_ON
         while found == GOES_ON and next_event_s(state, run) <= now_s:
             found = take_steps(state, plan, scores, run, now_s)
@@ -85,6 +89,7 @@ def run_moments(state: State, plan: Plan, scores: Scores, run: MomentRun, moment
 @inner
 def take_steps(state: State, plan: Plan, scores: Scores, run: MomentRun, now_s: float) -> int:
     """The steps of a moment, once. Returns what `run_moments` does."""
+    run.now[0].look_again = 0
     for w in range(len(run.words)):
         run.words[w].tried = 0
     tasks_leave(state, plan, run, now_s)  # 1
@@ -108,9 +113,11 @@ def take_steps(state: State, plan: Plan, scores: Scores, run: MomentRun, now_s: 
 @step
 def next_event_s(state: State, run: MomentRun) -> float:
     """The time of the next event, inf if there is none."""
-    found, now = inf, run.now[0]
+    found, now = run.now[0].next_move_s, run.now[0]
+    if now.look_again != 0:
+        return now.clock_s
     if run.events.size[0] > 0:
-        found = run.events.rows[0].time_s
+        found = min(found, run.events.rows[0].time_s)
     if now.joined < len(run.order):
         found = min(found, run.tasks[run.order[now.joined]].joined_s)
     if run.patience_s < inf:

@@ -77,6 +77,7 @@ class TimeOptions:
     sleep: Sleep | None = None  # None: all nodes stay awake
     durations: str = LEARNT  # what policies know of them, where nodes sleep
     expected_s: NDArray[np.float64] | None = None  # estimates by task; None: the durations themselves
+    move_every_s: float = inf  # between two rounds in which running tasks are moved (moves.py); inf: none is
 
     def __post_init__(self) -> None:
         if self.discipline not in DISCIPLINES:
@@ -87,5 +88,7 @@ class TimeOptions:
             raise UserError(f"patience of {self.patience_s:g} s, expected more than 0")
         if not (isfinite(self.sample_s) and self.sample_s > 0):
             raise UserError(f"a sample every {self.sample_s:g} s, expected more than 0")
+        if not self.move_every_s > 0:
+            raise UserError(f"moves every {self.move_every_s:g} s, expected more than 0")
         if self.horizon_s is not None and not (isfinite(self.horizon_s) and self.horizon_s >= 0):
             raise UserError(f"horizon of {self.horizon_s:g} s, expected 0 or more")

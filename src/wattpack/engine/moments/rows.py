@@ -66,6 +66,8 @@ NOW = np.dtype(
         ("marks", "i8"),  # that have passed
         ("moments", "i8"),  # so far
         ("moved_at", "i8"),  # tasks that had joined at the last look whether it is time for moves
+        ("next_move_s", "f8"),  # time of the next round of moves; inf: there is none
+        ("look_again", "i8"),  # 1: tasks were moved at this instant, so that others may start and nodes may sleep
     ]
 )
 
@@ -131,6 +133,8 @@ class Now(Protocol):
     marks: int
     moments: int
     moved_at: int
+    next_move_s: float
+    look_again: int
 
 
 class Mark(Protocol):

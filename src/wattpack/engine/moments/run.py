@@ -74,6 +74,7 @@ class MomentRun(NamedTuple):
     # integrals then begin at the closing of the window before.
     measured_from: int
     move_every: int  # arrivals between two rounds of moves; 0: there are none
+    move_every_s: float  # time between two rounds of moves; inf: there are none
 
 
 def refused_classes(state: State) -> NDArray[np.bool_]:
@@ -102,16 +103,18 @@ def new_moment_run(
     steps, speeds = options.budget_w, options.speeds
     budget_mw = np.array([inf]) if steps is None else np.append(steps.value[:1], steps.value) * 1000
     now = rows(1, NOW)
-    now.clock_s = begin_s
+    now.clock_s, now.next_move_s = begin_s, begin_s + options.move_every_s
     if steps is not None:  # those that began before the run are no events of it
         now.budget_steps = np.searchsorted(steps.time_s, begin_s, side="right")
     moments = len(tasks) * (3 if options.patience_s < inf else 2) + len(budget_mw) + 1
     if options.sleep is not None:  # a node sleeps after a task has left it, or at the start; that takes three events
         moments += 3 * (len(tasks) + len(state.nodes))
+    if options.move_every_s < inf:
+        moments += int((horizon_s - begin_s) / options.move_every_s) + 1
     marks = rows(len(mark_s), MARK)
     marks.time_s = mark_s
     timed, order = task_rows(state, tasks, joined_s, slowed=speeds is not None)
-    sleep = new_sleep_run(state, len(tasks), options.sleep)
+    sleep = new_sleep_run(state, options.sleep)
     return MomentRun(
         tasks=timed,
         luck=_own(luck, np.float64),
@@ -137,6 +140,7 @@ def new_moment_run(
         horizon_s=float(horizon_s),
         measured_from=measured_from,
         move_every=move_every,
+        move_every_s=float(options.move_every_s),
     )
 
 

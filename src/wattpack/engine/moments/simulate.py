@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from wattpack.engine.core.engine import Engine
 from wattpack.engine.core.state import ALLOCATED, BASE_POWER, CPU_POWER, GPU_POWER
-from wattpack.engine.moments.loop import run_to_end
+from wattpack.engine.moments.loop import MOVES, run_to_end
+from wattpack.engine.moments.moves import MovesInTime
 from wattpack.engine.moments.options import TimeOptions
 from wattpack.engine.moments.record import NO_PART, PARTS, WAITING, TimeRecord
 from wattpack.engine.moments.run import (
@@ -42,9 +43,12 @@ class Simulation:
     options: TimeOptions
     joined_s: NDArray[np.float64]  # from the first arrival
     run: MomentRun
+    moves: MovesInTime | None = None
 
     def to_end(self) -> None:
-        run_to_end(self.engine, self.tasks.workload, self.run)
+        moves = self.moves
+        handlers = {} if moves is None else {MOVES: lambda: moves.move(self.engine, self.run)}
+        run_to_end(self.engine, self.tasks.workload, self.run, handlers)
         outcome = self.run.tasks.outcome
         outcome[outcome == PLACED] = WAITING  # for the wake of its node
         outcome[self.tasks.arrival_s - self.tasks.first_s > self.run.horizon_s] = NO_PART
@@ -52,7 +56,7 @@ class Simulation:
     def record(self) -> TimeRecord:
         """Let it happen. Returns what came of it."""
         self.to_end()
-        return _record(self.run, self.joined_s, self.options)
+        return _record(self.run, self.joined_s, self.options, self.moves)
 
 
 def new_simulation(
@@ -64,6 +68,7 @@ def new_simulation(
     profile: PowerProfile = PAPER,
     options: TimeOptions | None = None,
     joined_s: NDArray[np.float64] | None = None,
+    moves: MovesInTime | None = None,
 ) -> Simulation:
     """`joined_s`: when each task joins the queue, on the clock of `arrival_s`; default: when it arrives."""
     options = options or TimeOptions()
@@ -83,7 +88,7 @@ def new_simulation(
     coming_s = np.where(arrival_s <= horizon_s, joined_s, np.inf)
     read_s, extends = marks(options, horizon_s), len(mix.components) == 1 and mix.components[0].policy.extends
     run = new_moment_run(engine.state, tasks, coming_s, luck, options, read_s, horizon_s, extends=extends, twins=twins)
-    return Simulation(engine, tasks, options, joined_s, run)
+    return Simulation(engine, tasks, options, joined_s, run, moves)
 
 
 def split_by_kind(tasks: TimedTasks) -> tuple[TimedTasks, NDArray[np.bool_], NDArray[np.int64]]:
@@ -117,7 +122,9 @@ def marks(options: TimeOptions, horizon_s: float) -> NDArray[np.float64]:
     return np.unique(np.concatenate([[0.0], regular, more, [horizon_s]]))
 
 
-def _record(run: MomentRun, joined_s: NDArray[np.float64], options: TimeOptions) -> TimeRecord:
+def _record(
+    run: MomentRun, joined_s: NDArray[np.float64], options: TimeOptions, moves: MovesInTime | None
+) -> TimeRecord:
     tasks, marks, past = run.tasks, run.marks, slice(run.now[0].moments)
     energy_j = np.zeros((len(marks), len(PARTS)))
     for part, column in enumerate((GPU_POWER, CPU_POWER, BASE_POWER, ASLEEP_POWER, TRANSITION_POWER)):
@@ -148,4 +155,6 @@ def _record(run: MomentRun, joined_s: NDArray[np.float64], options: TimeOptions)
         transition_nodes=marks.in_transition.copy(),
         wakes=int(run.sleep.now[0].wakes),
         asleep_node_s=float(run.sleep.now[0].asleep_node_s),
+        moves=moves.moves if moves is not None else 0,
+        paused_gpu_s=moves.paused_gpu_s if moves is not None else 0.0,
     )

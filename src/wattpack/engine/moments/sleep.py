@@ -96,18 +96,43 @@ def after_placing(state: State, run: MomentRun, k: int, n: int, free: int) -> No
 
 @inner
 def release_there(state: State, plan: Plan, run: MomentRun, k: int, n: int, gpus: int, now_s: float) -> None:
-    """Take a task that has run off its node. A node that is empty now may sleep later."""
-    node = state.nodes[n]
-    free = node.gpu_free
+    """Take a task that has run off its node."""
+    free = state.nodes[n].gpu_free
     release(state, plan, k, n, gpus)
     if run.sleep.on:
-        sleeper = run.sleep.nodes[n]
-        run.sleep.now[0].free_gpus += node.gpu_free - free
-        if node.tasks == 0:
-            node.wake_mw = sleeper.idle_mw - sleeper.asleep_mw
-            sleeper.empty_since_s = now_s
-            if now_s + sleeper.idle_s <= run.horizon_s:
-                push(run.sleep.idle_ends, now_s + sleeper.idle_s, IDLE_ENDS, n)
+        after_releasing(state, run, n, free, now_s)
+
+
+@step
+def after_releasing(state: State, run: MomentRun, n: int, free: int, now_s: float) -> None:
+    """A node that is empty now may sleep later. `free`: GPUs before."""
+    node, sleeper = state.nodes[n], run.sleep.nodes[n]
+    run.sleep.now[0].free_gpus += node.gpu_free - free
+    if node.tasks == 0:
+        node.wake_mw = sleeper.idle_mw - sleeper.asleep_mw
+        sleeper.empty_since_s = now_s
+        start_timer(run, n)
+
+
+@step
+def start_timer(run: MomentRun, n: int) -> None:
+    """An event when the node has been empty for long enough. A timer that is there is earlier, and put off then."""
+    sleeper = run.sleep.nodes[n]
+    end_s = sleeper.empty_since_s + sleeper.idle_s
+    if sleeper.timer == 0 and end_s <= run.horizon_s:
+        push(run.sleep.idle_ends, end_s, IDLE_ENDS, n)
+        sleeper.timer = 1
+
+
+@step
+def stop_timer(state: State, run: MomentRun) -> Any:
+    """Take the first timer. It starts again if its node is empty, but only since later. Returns the node."""
+    time_s = run.sleep.idle_ends.rows[0].time_s
+    n = pop(run.sleep.idle_ends)
+    run.sleep.nodes[n].timer = 0
+    if is_awake_and_empty(state, n) and run.sleep.nodes[n].empty_since_s + run.sleep.nodes[n].idle_s > time_s:
+        start_timer(run, n)
+    return n
 
 
 @step
@@ -213,7 +238,7 @@ def nodes_go_to_sleep(state: State, run: MomentRun, now_s: float) -> None:
     """Step 5: nodes that were empty for long enough shut down, as far as the reserve of free GPUs allows."""
     sleep, now = run.sleep, run.sleep.now[0]
     while is_due(sleep.idle_ends, IDLE_ENDS, now_s):
-        n = pop(sleep.idle_ends)
+        n = stop_timer(state, run)
         if is_empty_for_long(state, run, n, now_s):
             sleep.nodes[n].sleepy = 1
             sleep.sleepy_by_gpus[state.nodes[n].gpus] += 1
@@ -230,11 +255,15 @@ def nodes_go_to_sleep(state: State, run: MomentRun, now_s: float) -> None:
 
 
 @step
+def is_awake_and_empty(state: State, n: int) -> bool:
+    return state.nodes[n].closed == AWAKE and state.nodes[n].tasks == 0
+
+
+@step
 def is_empty_for_long(state: State, run: MomentRun, n: int, time_s: float) -> bool:
     """Whether the node may sleep from `time_s` on, and that was not seen before."""
-    node, sleeper = state.nodes[n], run.sleep.nodes[n]
-    empty = node.closed == AWAKE and node.tasks == 0
-    return empty and sleeper.sleepy == 0 and sleeper.empty_since_s + sleeper.idle_s <= time_s
+    sleeper = run.sleep.nodes[n]
+    return is_awake_and_empty(state, n) and sleeper.sleepy == 0 and sleeper.empty_since_s + sleeper.idle_s <= time_s
 
 
 @step
@@ -245,5 +274,5 @@ def next_idle_end_s(state: State, run: MomentRun, found: float) -> float:
         n: Any = np.int64(ends.rows[0].number)
         if is_empty_for_long(state, run, n, ends.rows[0].time_s):
             return ends.rows[0].time_s
-        pop(ends)
+        stop_timer(state, run)
     return found

@@ -37,7 +37,7 @@ SLEEP_NODE = np.dtype(
         ("sleepy", "i8"),  # 1: empty for long enough, and awake
         ("first", "i8"),  # task that waits for its wake, or NOBODY; the others follow by `next`
         ("last", "i8"),
-        ("", "i8"),
+        ("timer", "i8"),  # 1: it is in `idle_ends`
     ]
 )
 
@@ -65,6 +65,7 @@ class SleepNode(Protocol):
     sleepy: int
     first: int
     last: int
+    timer: int
 
 
 class SleepNow(Protocol):
@@ -91,10 +92,10 @@ class SleepRun(NamedTuple):
     order: NDArray[np.int64]  # [nodes] in which they are looked at: most idle watts per GPU first
     sleepy_by_gpus: NDArray[np.int64]  # [MAX_GPUS + 1] how many sleepy nodes have that number of GPUs
     due: NDArray[np.int64]  # [nodes] scratch: nodes whose wake or shutdown ends now
-    idle_ends: Events  # when nodes may have been empty for long enough; that of a node which is in use is no event
+    idle_ends: Events  # when nodes may have been empty for long enough: at most one a node, which may be too early
 
 
-def new_sleep_run(state: State, tasks: int, sleep: Sleep | None) -> SleepRun:
+def new_sleep_run(state: State, sleep: Sleep | None) -> SleepRun:
     """All nodes are awake, and empty since the start. Sets what a placement adds on the empty nodes of `state`."""
     on, told = sleep is not None, sleep or Sleep()
     count = len(state.nodes) if on else 0
@@ -121,7 +122,7 @@ def new_sleep_run(state: State, tasks: int, sleep: Sleep | None) -> SleepRun:
         order=np.array(by_need, dtype=np.int64),
         sleepy_by_gpus=np.zeros(MAX_GPUS + 1, dtype=np.int64),
         due=np.zeros(count, dtype=np.int64),
-        idle_ends=first_idle_ends(nodes.idle_s, tasks if on else 0),
+        idle_ends=first_idle_ends(nodes),
     )
 
 
@@ -135,12 +136,13 @@ def idle_times_s(idle_mw: NDArray[np.int64], asleep_mw: NDArray[np.int64], sleep
     return found
 
 
-def first_idle_ends(idle_s: NDArray[np.float64], more: int) -> Events:
-    """The timers of the nodes that may sleep, all empty since 0, and room for `more`."""
-    may_sleep = np.flatnonzero(np.isfinite(idle_s))
-    soonest = may_sleep[np.lexsort((may_sleep, idle_s[may_sleep]))]
-    events = new_events(len(soonest) + more)
+def first_idle_ends(nodes: Any) -> Events:
+    """The timers of the nodes that may sleep, all empty since 0."""
+    may_sleep = np.flatnonzero(np.isfinite(nodes.idle_s))
+    soonest = may_sleep[np.lexsort((may_sleep, nodes.idle_s[may_sleep]))]
+    events = new_events(len(nodes))
     rows, size = events.rows, len(soonest)
-    rows.time_s[:size], rows.kind[:size], rows.number[:size] = idle_s[soonest], IDLE_ENDS, soonest  # ascending: a heap
+    rows.time_s[:size], rows.kind[:size], rows.number[:size] = nodes.idle_s[soonest], IDLE_ENDS, soonest  # a heap
     events.size[0] = size
+    nodes.timer[soonest] = 1
     return events
