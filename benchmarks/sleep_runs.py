@@ -73,7 +73,7 @@ def settings(seeds: tuple[int, ...], days: float) -> Iterator[Setting]:
                 yield Setting(fleet, OWN, load, seed, days)
             yield Setting(ONE_MODEL, TWO_HOURS, load, seed, min(days, 2.0))
             for fleet in (TWO_MODELS, alibaba2023.NAME, alibaba2026.NAME):
-                yield Setting(fleet, BATCH, load, seed, min(days, 3.0))
+                yield Setting(fleet, BATCH, load, seed, min(days, 1.0))
 
 
 def fleet_of(name: str) -> tuple[Datacenter, PowerProfile]:

@@ -17,7 +17,7 @@ from wattpack.energy.account import Account, account
 from wattpack.energy.chosen import chosen_embodied
 from wattpack.energy.signal import BUDGET, CARBON, PRICE, Signal, run_start, signal_marks
 from wattpack.energy.slack import joined_s, slack_by_class, with_slack
-from wattpack.engine.moments.options import Speeds, TimeOptions, with_caps
+from wattpack.engine.moments.options import LEARNT, Speeds, TimeOptions, with_caps
 from wattpack.engine.moments.record import TimeRecord
 from wattpack.engine.moments.simulate import new_simulation
 from wattpack.experiments.recent import Recent
@@ -129,6 +129,7 @@ def run_timed(
         more_marks_s=tuple(mark for one in steps.values() for mark in signal_marks(one, horizon_s)),
         speeds=run_speeds,
         sleep=sleep_of(timed.sleep, int(datacenter.gpus.sum())),
+        durations=timed.durations or LEARNT,
     )
     record = new_simulation(datacenter, tasks, mix, target, rng, capped(profile, caps), options, joined).record()
     found = account(

@@ -60,6 +60,7 @@ def simulate_command(
     speed: str | None = None,
     speed_reference: float | None = None,
     sleep: str | None = None,
+    durations: str | None = None,
     cap: list[str] | None = None,
     cap_speed: str | None = None,
     profile: str | None = None,
@@ -141,6 +142,8 @@ def simulate_command(
     sleep
         Empty nodes sleep, and wake when a task is placed there: alone, or with knobs like
         idle=6m,wake=5m,shutdown=1m,reserve=2%,watts=10 (reserve: GPUs or a share of them that stay free and awake).
+    durations
+        What policies know of how long tasks run, where nodes sleep: learnt (the default), known, unused.
     cap
         Power cap of a GPU model as a share of its maximum, like T4=0.7, or 0.7 for all; batch tasks run longer; may be
         given again.
@@ -192,6 +195,7 @@ def simulate_command(
         "speed": speed,
         "speed_reference": speed_reference,
         "sleep": sleep,
+        "durations": durations,
         "cap": ",".join(cap) if cap else None,
         "cap_speed": cap_speed,
         "target": target,
