@@ -5,9 +5,11 @@
 //         panels: [{name, height, fromZero, lines: [{cls, dash, lo, hi, heavy}]}], label}
 // A line has the least and the largest value of each bucket; they are one array where a bucket has one value.
 
+import { ZoomedByPointer, dashes, svgNode, ticks } from "./parts.js";
+
 const GAP = 30; // between two panels
 
-class TimeCharts extends ZoomedByPointer {
+export class TimeCharts extends ZoomedByPointer {
   constructor(svg, onPoint, onZoom) {
     super(svg, onPoint, onZoom);
     // Later: on a narrow page the read-out stands above the legend, and a press there must not lose its button.
