@@ -41,6 +41,7 @@ COMMANDS = {
     ),
     "replay": (f"{ROOM}.replay:replay_command", "One run on given nodes and tasks, every decision."),
     "explain": (f"{ROOM}.explain:explain_command", "Why a task goes where it goes, node by node."),
+    "ui": (f"{ROOM}.ui:ui_command", "A local page to look at: compare, map, why, ask, live."),
     "import": (
         f"{ROOM}.import_:import_command",
         "A Kubernetes cluster as files that every command reads.",
