@@ -23,7 +23,9 @@ from wattpack.policies import REGISTRY
 from wattpack.policies.expression import AUTO
 from wattpack.report.style import label
 from wattpack.ui.as_words import command_of, python_of, words_of
+from wattpack.ui.ask import ask
 from wattpack.ui.assets import index_page, static_file
+from wattpack.ui.live import live_view
 from wattpack.ui.map_events import events_of
 from wattpack.ui.map_payload import map_payload
 from wattpack.ui.openapi import OPENAPI
@@ -31,13 +33,16 @@ from wattpack.ui.results import KINDS, figure_of, file_of, results_of
 from wattpack.ui.runs import Run, Runs
 from wattpack.ui.security import REPORT_POLICY, Handler, guard, json_answer, wrong
 from wattpack.ui.sources import MAX_UPLOAD_BYTES, Sources
-from wattpack.ui.wire import ENCODER, Choices, Done, MapRequest, PolicyLine, RunRequest, Words
+from wattpack.ui.why import why
+from wattpack.ui.wire import ENCODER, AskRequest, Choices, Done, MapRequest, PolicyLine, RunRequest, WhyRequest, Words
 
 log = logging.getLogger("wattpack")
 T = TypeVar("T")
 MAX_BODY_BYTES = 1 << 20  # of a question; uploads have their own limit
 RUN_REQUEST = msgspec.json.Decoder(RunRequest)
 MAP_REQUEST = msgspec.json.Decoder(MapRequest)
+WHY_REQUEST = msgspec.json.Decoder(WhyRequest)
+ASK_REQUEST = msgspec.json.Decoder(AskRequest)
 
 
 @dataclass
@@ -153,6 +158,17 @@ class Routes:
         body = await self.desk.think(map_of, asked, self.desk.sources)
         return web.Response(body=body, content_type="application/octet-stream")
 
+    async def why(self, request: web.Request) -> web.Response:
+        asked = WHY_REQUEST.decode(await _body(request, MAX_BODY_BYTES))
+        return json_answer(await self.desk.think(why, asked, self.desk.sources))
+
+    async def ask(self, request: web.Request) -> web.Response:
+        asked = ASK_REQUEST.decode(await _body(request, MAX_BODY_BYTES))
+        return json_answer(await self.desk.think(ask, asked, self.desk.sources))
+
+    async def live(self, request: web.Request) -> web.Response:
+        return json_answer(await live_view(self.desk.live))
+
     async def openapi(self, request: web.Request) -> web.Response:
         return json_answer(OPENAPI)
 
@@ -232,6 +248,9 @@ def new_app(desk: Desk, host: str = "127.0.0.1", token: str | None = None) -> we
             web.get(r"/api/runs/{id}/files/{name:.+}", routes.file),
             web.get(r"/api/runs/{id}/figures/{trace:[0-9]{1,3}}.{kind:png|svg|pdf}", routes.figure),
             web.post("/api/map", routes.map),
+            web.post("/api/why", routes.why),
+            web.post("/api/ask", routes.ask),
+            web.get("/api/live", routes.live),
             web.get("/openapi.json", routes.openapi),
         ]
     )

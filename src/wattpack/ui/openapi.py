@@ -7,11 +7,26 @@ from typing import Any
 import msgspec
 
 from wattpack import __version__
-from wattpack.ui.wire import Choices, Done, MapRequest, RunRequest, RunResults, RunStatus, Uploaded, Words, Wrong
+from wattpack.ui.wire import (
+    AskAnswer,
+    AskRequest,
+    Choices,
+    Done,
+    LiveView,
+    MapRequest,
+    RunRequest,
+    RunResults,
+    RunStatus,
+    Uploaded,
+    Why,
+    WhyRequest,
+    Words,
+    Wrong,
+)
 
 PLACE = "#/components/schemas/{name}"
-TAKEN = (RunRequest, MapRequest)
-SENT = (Choices, Done, RunResults, RunStatus, Uploaded, Words, Wrong)
+TAKEN = (RunRequest, MapRequest, WhyRequest, AskRequest)
+SENT = (LiveView, AskAnswer, Choices, Why, Done, RunResults, RunStatus, Uploaded, Words, Wrong)
 
 
 def _schemas() -> dict[str, Any]:
@@ -117,6 +132,13 @@ OPENAPI: dict[str, Any] = {
                 body=json_body("MapRequest"),
             )
         },
+        "/api/why": {
+            "post": operation("why: a decision", _json(_ref("Why"), "In its steps."), body=json_body("WhyRequest"))
+        },
+        "/api/ask": {
+            "post": operation("ask: would it fit", _json(_ref("AskAnswer"), "Where."), body=json_body("AskRequest"))
+        },
+        "/api/live": {"get": operation("live: a running service", _json(_ref("LiveView"), "At a glance."))},
         "/openapi.json": {"get": operation("openapi: this document", _json({"type": "object"}, "OpenAPI 3.1."))},
     },
     "components": {"schemas": _schemas()},

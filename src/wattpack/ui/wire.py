@@ -8,6 +8,9 @@ import msgspec
 from msgspec import Meta
 
 from wattpack.datasets import alibaba2023
+from wattpack.kube.decision import DecisionLine
+from wattpack.kube.measured import PowerRow
+from wattpack.kube.shadow import ShadowTable
 
 Name = Annotated[str, Meta(min_length=1, max_length=300)]
 Few = Annotated[list[Name], Meta(max_length=50)]
@@ -149,3 +152,164 @@ class Words(msgspec.Struct):
 
     command: str
     python: str
+
+
+class WhyRequest(Scene):
+    """Why a task of a scene goes where it goes: its number from 1 on, or its name."""
+
+    task: Name = "1"
+
+
+class Cost(msgspec.Struct):
+    """What a task adds on a node."""
+
+    watts: float
+    fragmentation_gpus: float
+
+
+class NodeScores(msgspec.Struct):
+    """A node that fits, best first."""
+
+    node: str
+    type: str
+    scores: list[tuple[float, float, float]]  # by component: raw, normalised, weighted
+    total: float
+    terms: list[list[float]]  # by component: terms times their prices; empty for a score of one term
+    cost: Cost
+
+
+class NodeRefused(msgspec.Struct):
+    node: str
+    type: str
+    reason: str
+
+
+class Component(msgspec.Struct):
+    name: str
+    weight: float
+    terms: list[str]
+
+
+class Elsewhere(msgspec.Struct):
+    """What another policy would have done in the same datacenter."""
+
+    policy: str
+    label: str
+    node: str  # "": none
+    gpus: str
+    cost: Cost | None
+
+
+class Why(msgspec.Struct):
+    """One decision in its six steps."""
+
+    task: str
+    text: str
+    number: int
+    of: int
+    load: float
+    policy: str
+    chosen_by_auto: str
+    steps: list[tuple[str, str]]
+    components: list[Component]
+    nodes: list[NodeScores]
+    fitting: int
+    refused: list[NodeRefused]
+    reasons: dict[str, int]
+    node: str
+    gpus: str
+    others: list[Elsewhere]
+
+
+class TaskFields(msgspec.Struct, forbid_unknown_fields=True):
+    """A task as a person types it."""
+
+    vcpu: Annotated[float, Meta(ge=0, le=100_000)] = 4
+    memory_gib: Annotated[float, Meta(ge=0, le=1_000_000)] = 16
+    gpus: Annotated[float, Meta(ge=0, le=1000)] = 1  # below 1: a share of one GPU
+    model: Annotated[str, Meta(max_length=300)] = ""  # A|B; "": any
+
+
+class AskRequest(Scene):
+    """Does it fit? One of `task`, `pod` (YAML) and `tasks` (a trace of this page); `come`: nodes that come first."""
+
+    load: Annotated[float, Meta(ge=0, le=1.3)] = 0.5  # how full the datacenter is
+    task: TaskFields | None = None
+    pod: Annotated[str, Meta(max_length=500_000)] = ""
+    tasks: Annotated[str, Meta(max_length=300)] = ""
+    come: Few = []
+
+
+class Placed(msgspec.Struct):
+    """One task that was asked about."""
+
+    task: str
+    text: str
+    node: str  # "": it fits nowhere
+    type: str
+    gpus: str
+    cost: Cost | None
+    missing: str
+
+
+class Near(msgspec.Struct):
+    """A node that comes near to fitting, or would hold the task if others moved."""
+
+    node: str
+    text: str
+
+
+class Answered(msgspec.Struct):
+    """What would become of the tasks asked about."""
+
+    nodes: int
+    gpus: int
+    tasks: int
+    placed: int
+    cost: Cost  # of all that were placed
+    rows: list[Placed]
+    reasons: dict[str, int]  # of the last task that fits nowhere: nodes by reason
+    nearest: list[Near]
+    moves: list[Near]
+
+
+class AskAnswer(msgspec.Struct):
+    line: str
+    load: float
+    arrived: int
+    now: Answered
+    then: Answered | None  # with the nodes that came
+
+
+class LiveModel(msgspec.Struct):
+    """Nodes of one GPU model in a live cluster."""
+
+    model: str  # "": no GPU
+    nodes: int
+    gpus: int
+    in_use: float
+    power_w: float
+
+
+class LiveView(msgspec.Struct):
+    """A running service at a glance."""
+
+    address: str
+    policy: str
+    auto: str
+    mode: str
+    ready: bool
+    leader: bool
+    power_w: float
+    fragmentation_gpus: float
+    nodes: int
+    gpus: int
+    gpus_in_use: float
+    tasks: int
+    waiting: int
+    reserved: int
+    models: list[LiveModel]
+    not_understood: list[str]
+    decisions: list[DecisionLine]
+    shadow: ShadowTable | None
+    measured: list[PowerRow]

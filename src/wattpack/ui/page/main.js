@@ -2,17 +2,21 @@
 
 import { byId } from "./parts.js";
 import { allChoices, showFault, tried } from "./asking.js";
+import { openAsk } from "./ask.js";
 import { openStart } from "./start.js";
+import { closeLive, openLive } from "./live.js";
 import { closeMap, openMap } from "./map.js";
+import { openWhy } from "./why.js";
 import { closeRun, openRun } from "./run.js";
 
-const VIEWS = { "/": ["view-start", openStart], "/map": ["view-map", openMap] };
+const VIEWS = { "/": ["view-start", openStart], "/map": ["view-map", openMap], "/why": ["view-why", openWhy], "/ask": ["view-ask", openAsk], "/live": ["view-live", openLive] };
 
 const show = tried(async () => {
   const path = location.pathname, run = path.match(/^\/runs\/([^/]+)$/);
   const [id, open] = run ? ["view-run", () => openRun(run[1])] : VIEWS[path] || VIEWS["/"];
   closeRun();
   closeMap();
+  closeLive();
   for (const view of document.querySelectorAll(".view")) view.hidden = view.id !== id;
   for (const link of byId("views").children) {
     if (link.getAttribute("href") === path || (run && link.getAttribute("href") === "/")) link.setAttribute("aria-current", "page");
@@ -35,5 +39,5 @@ document.addEventListener("click", (event) => {
 });
 addEventListener("popstate", show);
 addEventListener("go", (event) => go(event.detail));
-for (const link of [...byId("views").children]) if (!(link.getAttribute("href") in VIEWS)) link.remove();
-show().then(() => allChoices()).catch(showFault);
+show();
+allChoices().then(({ live }) => { byId("views").querySelector("a[href='/live']").hidden = !live; }).catch(showFault);

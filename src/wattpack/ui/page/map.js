@@ -2,6 +2,7 @@
 
 import { byId, element } from "./parts.js";
 import { allChoices, ask, fillSelect, tried } from "./asking.js";
+import { policiesOf, takeAddress } from "./scene.js";
 import { MapData } from "./map_data.js";
 import { MapDrawing, cssOf, scaleOf } from "./map_draw.js";
 
@@ -15,8 +16,7 @@ export async function openMap() {
     choices = await allChoices();
     setUp();
   }
-  const given = Object.fromEntries(new URLSearchParams(location.search));
-  for (const [name, value] of Object.entries(given)) if (byId(`map-${name}`)) byId(`map-${name}`).value = value;
+  const given = takeAddress("map");
   if (!state.asked || given.datacenter) await load(Number(given.at));
 }
 
@@ -60,7 +60,7 @@ function build() {
   sides.forEach((side, place) => {
     const figure = byId("map-sides").appendChild(element("figure"));
     const caption = figure.appendChild(element("figcaption"));
-    side.caption = caption.appendChild(element("strong", side.policy));
+    caption.appendChild(element("strong", titleOf(side.policy)));
     side.numbers = caption.appendChild(element("span", "", "unit"));
     const box = figure.appendChild(element("div", undefined, "map-scroll"));
     side.canvas = box.appendChild(element("canvas"));
@@ -76,6 +76,8 @@ function build() {
   });
   layOut();
 }
+
+const titleOf = (policy) => (policiesOf(choices).find(([name]) => name === policy) || [policy, policy])[1];
 
 function layOut() {
   for (const { data, drawing, canvas } of state.sides) {
@@ -227,9 +229,8 @@ function stop() {
 function setUp() {
   fillSelect(byId("map-datacenter"), choices.datacenters.map((own) => [own.name, own.name]), "");
   fillSelect(byId("map-trace"), choices.traces.map((own) => [own.name, own.name]), "default");
-  const known = [...choices.policies.map((own) => [own.name, own.label]), ["pwr:0.05+fgd:0.95", "PWR 0.05 + FGD 0.95"], ["pwr:0.1+fgd:0.9", "PWR 0.1 + FGD 0.9"], ["pwr:0.2+fgd:0.8", "PWR 0.2 + FGD 0.8"]];
-  fillSelect(byId("map-policy"), known, "fgd");
-  fillSelect(byId("map-other"), [["", "none"], ...known], "ocs");
+  fillSelect(byId("map-policy"), policiesOf(choices), "fgd");
+  fillSelect(byId("map-other"), [["", "none"], ...policiesOf(choices)], "ocs");
   const fields = () => {
     for (const part of document.querySelectorAll("[data-over]")) part.hidden = part.dataset.over !== byId("map-over").value;
     byId("map-seed").disabled = byId("map-order").value === "file";
