@@ -67,7 +67,7 @@ async def live_view(address: str) -> LiveView:
         not_understood=[
             f"{name}: {why}"
             for kind in ("unreadable_nodes", "unreadable_pods", "gpu_conflicts", "closed_nodes")
-            for name, why in sorted(state[kind].items())[:20]  # type: ignore[literal-required]
+            for name, why in sorted(state[kind].items())[:20]
         ],
         decisions=decisions or [],
         shadow=shadow,

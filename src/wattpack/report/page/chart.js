@@ -6,6 +6,10 @@
 import { ZoomedByPointer, dashes, svgNode, ticks } from "./parts.js";
 
 export class Chart extends ZoomedByPointer {
+  low = 0;
+  high = 1;
+  /** @type {any} */ overlay;
+
   constructor(svg, onPoint, onZoom) {
     super(svg, onPoint, onZoom);
     svg.addEventListener("blur", () => this.point(null));

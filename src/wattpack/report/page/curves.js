@@ -103,7 +103,7 @@ function showReadout(place, across, spoken) {
 
 function renderLegend() {
   const legend = byId("legend");
-  const held = document.activeElement && legend.contains(document.activeElement) ? document.activeElement.dataset.name : null;
+  const { activeElement } = document, held = activeElement instanceof HTMLElement && legend.contains(activeElement) ? activeElement.dataset.name : null;
   legend.replaceChildren();
   for (const line of allLines()) {
     const button = legend.appendChild(element("button"));

@@ -66,7 +66,7 @@ export function ticks(low, high, count) {
 
 export function swatch(line, stacked) {
   const box = document.createElementNS(SVG, "svg");
-  for (const [key, value] of [["class", "swatch " + line.cls], ["width", stacked ? 12 : 26], ["height", 12], ["aria-hidden", "true"]]) box.setAttribute(key, value);
+  for (const [key, value] of [["class", "swatch " + line.cls], ["width", stacked ? 12 : 26], ["height", 12], ["aria-hidden", "true"]]) box.setAttribute(String(key), String(value));
   if (stacked) svgNode(box, "rect", { width: 12, height: 12, rx: 2 });
   else svgNode(box, "line", { x1: 0, x2: 26, y1: 6, y2: 6, "stroke-dasharray": dashes(line) });
   return box;
@@ -79,6 +79,17 @@ export function dashes(line) {
 // How a chart is read and zoomed: by pointer, finger and keys. A chart that extends it sets model.range, left, right and
 // brush when it draws, and has the methods x, point, nearest, first and last.
 export class ZoomedByPointer {
+  /** @type {any} */ model;
+  /** @type {any} */ brush;
+  left = 0;
+  right = 0;
+
+  /** @param {number} value @returns {number} */ x(value) { throw new Error(`x(${value}) is the chart's own`); }
+  /** @param {number | null} place @param {boolean} [spoken] */ point(place, spoken) { throw new Error(`point(${place}, ${spoken}) is the chart's own`); }
+  /** @param {number} value @returns {number} */ nearest(value) { throw new Error(`nearest(${value}) is the chart's own`); }
+  /** @returns {number} */ first() { throw new Error("first() is the chart's own"); }
+  /** @returns {number} */ last() { throw new Error("last() is the chart's own"); }
+
   constructor(svg, onPoint, onZoom) {
     this.svg = svg;
     this.onPoint = onPoint;

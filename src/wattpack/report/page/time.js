@@ -113,7 +113,7 @@ function showReadout(place, across, spoken) {
 
 function renderLegend() {
   const legend = byId("legend");
-  const held = document.activeElement && legend.contains(document.activeElement) ? document.activeElement.dataset.name : null;
+  const { activeElement } = document, held = activeElement instanceof HTMLElement && legend.contains(activeElement) ? activeElement.dataset.name : null;
   legend.replaceChildren();
   for (const curve of group().curves) {
     const button = legend.appendChild(element("button"));
@@ -147,7 +147,9 @@ function shift(share) {
 function fillRanges() {
   byId("ranges").replaceChildren();
   const length = group().step * group().count;
-  for (const [name, seconds] of [["all", 0], ["4 weeks", 28 * DAY], ["a week", 7 * DAY], ["a day", DAY], ["6 hours", 6 * HOUR], ["an hour", HOUR]]) {
+  /** @type {[string, number][]} */
+  const lengths = [["all", 0], ["4 weeks", 28 * DAY], ["a week", 7 * DAY], ["a day", DAY], ["6 hours", 6 * HOUR], ["an hour", HOUR]];
+  for (const [name, seconds] of lengths) {
     if (seconds >= length || (seconds > 0 && seconds < 8 * group().step)) continue;
     const button = byId("ranges").appendChild(element("button", name));
     button.type = "button";

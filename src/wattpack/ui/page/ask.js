@@ -24,6 +24,7 @@ export async function openAsk() {
 
 const load = tried(async () => {
   byId("ask-answer").replaceChildren();
+  /** @type {any} */
   const scene = { ...sceneOf("ask"), load: Number(byId("ask-load").value), come: byId("ask-come").value.split(/[\s,;]+/).filter(Boolean) };
   const value = (id) => Number(byId(id).value);
   if (kind() === "task") scene.task = { vcpu: value("ask-vcpu"), memory_gib: value("ask-memory"), gpus: value("ask-gpus"), model: byId("ask-model").value.trim() };

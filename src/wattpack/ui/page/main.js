@@ -38,6 +38,6 @@ document.addEventListener("click", (event) => {
   go(link.pathname + link.search).then(() => { byId("content").focus({ preventScroll: true }); scrollTo(0, 0); });
 });
 addEventListener("popstate", show);
-addEventListener("go", (event) => go(event.detail));
+addEventListener("go", (event) => { if (event instanceof CustomEvent) go(event.detail); });
 show();
 allChoices().then(({ live }) => { byId("views").querySelector("a[href='/live']").hidden = !live; }).catch(showFault);

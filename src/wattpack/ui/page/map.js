@@ -70,7 +70,7 @@ function build() {
     side.drawing = new MapDrawing(side.canvas);
     side.canvas.addEventListener("pointermove", (event) => point(place, side.drawing.nodeAt(event.offsetX, event.offsetY)));
     side.canvas.addEventListener("pointerleave", () => point(place, -1));
-    side.canvas.addEventListener("click", (event) => pin(side.drawing.nodeAt(event.offsetX, event.offsetY), place));
+    side.canvas.addEventListener("click", (event) => pin(side.drawing.nodeAt(event.offsetX, event.offsetY)));
     side.canvas.addEventListener("keydown", (event) => key(event, place));
     if (side.data.chosen) figure.appendChild(element("p", side.data.chosen, "note"));
   });

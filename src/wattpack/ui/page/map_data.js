@@ -4,6 +4,20 @@ const KINDS = { uint8: Uint8Array, int8: Int8Array, uint16: Uint16Array, int32: 
 const REASONS = 6;
 
 export class MapData {
+  /** @type {Record<string, {kind: string, at: number, count: number}>} */ arrays;
+  /** @type {string[]} */ names;
+  /** @type {{label: string, more: string, model: string, gpus: number, cpuMilli: number}[]} */ groups;
+  /** @type {{name: string, light: string, dark: string}[]} */ reasons;
+  /** @type {string[]} */ states;
+  /** @type {string[]} */ classes;
+  /** @type {string[] | null} */ taskNames;
+  /** @type {Record<string, any>} */ of;
+  width = 1;
+  frames = 0;
+  gpus = 0;
+  datacenter = "";
+  chosen = "";
+
   constructor(buffer) {
     const length = new DataView(buffer).getUint32(0, true);
     Object.assign(this, JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 4, length))));

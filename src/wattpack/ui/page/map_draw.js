@@ -7,6 +7,7 @@ const MOST_PIXELS = 24e6;
 
 const byte = (hex, at) => parseInt(hex.slice(at, at + 2), 16);
 const rgb = (hex) => [byte(hex, 1), byte(hex, 3), byte(hex, 5)];
+/** @param {number[]} colour */
 const packed = ([r, g, b]) => (255 << 24 | Math.round(b) << 16 | Math.round(g) << 8 | Math.round(r)) >>> 0;
 const mixed = (from, to, share) => from.map((value, i) => value + (to[i] - value) * share);
 
@@ -29,6 +30,16 @@ export function scaleOf(dark) {
 export const cssOf = (colour) => `rgb(${colour & 255} ${colour >> 8 & 255} ${colour >> 16 & 255})`;
 
 export class MapDrawing {
+  /** @type {any[]} */ plans = [];
+  /** @type {import("./map_data.js").MapData} */ data;
+  /** @type {any} */ look;
+  ratio = 1;
+  wide = 0;
+  high = 0;
+  by = "share";
+  mostWatts = 1;
+  /** @type {Uint32Array} */ reasonTable;
+
   constructor(canvas) {
     this.canvas = canvas;
     this.context = canvas.getContext("2d", { alpha: false, willReadFrequently: true });
