@@ -20,8 +20,9 @@ from wattpack.kube.pod_file import as_json, read_pod_text
 from wattpack.kube.read_pod import read_task
 from wattpack.kube.reading import Reading
 from wattpack.model.fit import VERDICT_WORDS
+from wattpack.model.gpu_names import model_of, possible_models
 from wattpack.model.nodes import Datacenter
-from wattpack.model.power import GPU_MILLI
+from wattpack.model.power import GPU_MILLI, PowerProfile
 from wattpack.model.tasks import TaskClass, Workload, check_class
 from wattpack.ui.costs import lost_gpus, power_w, type_text
 from wattpack.ui.moves import moves_for, nearest
@@ -62,7 +63,7 @@ def wanted_of(request: AskRequest, sources: Sources) -> Wanted:
     if len(given) != 1:
         raise UserError(f"{len(given)} of task, pod and tasks are given, expected one")
     if request.task is not None:
-        task = typed(request.task)
+        task = typed(request.task, sources.profile(request.profile))
         return Wanted(Workload.of([task], ["the task"]), task.text)
     if request.pod:
         name, task = pod_task(request.pod, Reading(profile=sources.profile(request.profile)))
@@ -73,15 +74,22 @@ def wanted_of(request: AskRequest, sources: Sources) -> Wanted:
     return Wanted(found, f"{len(found):,} tasks of {request.tasks.rpartition('/')[2]}")
 
 
-def typed(fields: TaskFields) -> TaskClass:
-    """A share of one GPU, or whole GPUs."""
+def typed(fields: TaskFields, profile: PowerProfile) -> TaskClass:
+    """A share of one GPU, or whole GPUs; models by any name that the catalog knows."""
     if 0 < fields.gpus < 1:
         gpus, milli = 1, max(1, round(fields.gpus * GPU_MILLI))
     else:
         gpus, milli = int(fields.gpus), GPU_MILLI if fields.gpus else 0
         if gpus != fields.gpus:
             raise UserError(f"gpus {fields.gpus:g}, expected a share below 1 or a whole number")
-    task = TaskClass(round(fields.vcpu * 1000), round(fields.memory_gib * 1024), gpus, milli, fields.model.strip())
+    models = []
+    for name in filter(None, (part.strip() for part in fields.model.split("|"))):
+        found = name if name in profile.known_gpus else model_of(name, profile.known_gpus)
+        several = [found] if found else [model for model in possible_models(name) if model in profile.known_gpus]
+        if not several:
+            raise UserError(f"GPU model {name!r}, expected one with known watts: {', '.join(profile.known_gpus)}")
+        models += several  # `H100` is any H100
+    task = TaskClass(round(fields.vcpu * 1000), round(fields.memory_gib * 1024), gpus, milli, "|".join(models))
     check_class(task)
     return task
 

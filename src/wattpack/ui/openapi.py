@@ -98,6 +98,11 @@ OPENAPI: dict[str, Any] = {
                 "upload: keep a CSV file", _json(_ref("Uploaded"), "Its name."), body=_CSV, query=("kind", "name")
             )
         },
+        "/api/runs/{id}/figures/{trace}.{kind}": {
+            "get": operation(
+                "figure: png, svg or pdf of a trace", _other("application/octet-stream", "It."), "id", "trace", "kind"
+            )
+        },
         "/api/words": {
             "post": operation(
                 "words: a run as a command and as Python", _json(_ref("Words"), "Both."), body=json_body("RunRequest")

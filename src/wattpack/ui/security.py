@@ -61,7 +61,8 @@ def guard(host: str, token: str | None) -> Any:
     async def checked(request: web.Request, handler: Handler) -> web.StreamResponse:
         refusal = _foreign(request, host) or _without_token(request, token)
         if refusal is None and token is not None and "token" in request.query and request.method == "GET":
-            refusal = web.HTTPFound(request.path)  # the token does not stay in the address
+            # The token does not stay in the address.
+            refusal = web.Response(status=302, headers={"Location": request.path})
             refusal.set_cookie(COOKIE, token, httponly=True, samesite="Strict")
         answer = await handler(request) if refusal is None else refusal
         if not answer.prepared:
@@ -75,8 +76,8 @@ def guard(host: str, token: str | None) -> Any:
 
 def _foreign(request: web.Request, host: str) -> web.Response | None:
     """A name that was pointed at this machine from outside (DNS rebinding), or a page of another origin."""
-    asked = urlsplit(f"//{request.host}")
     try:
+        asked = urlsplit(f"//{request.host}")
         name, port = asked.hostname or "", asked.port
     except ValueError:
         return wrong(f"host {request.host!r}, expected this server's", 403)
