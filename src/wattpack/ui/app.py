@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -133,8 +134,11 @@ class Routes:
         run = self.run_of(request)
         answer = web.StreamResponse(headers={"Content-Type": "text/event-stream", "Cache-Control": "no-store"})
         await answer.prepare(request)
-        async for status in run.follow():
-            await answer.write(b": still on\n\n" if status is None else b"data: " + ENCODER.encode(status) + b"\n\n")
+        with suppress(ConnectionError):  # the page was closed or loaded again
+            async for status in run.follow():
+                await answer.write(
+                    b": still on\n\n" if status is None else b"data: " + ENCODER.encode(status) + b"\n\n"
+                )
         return answer
 
     async def results(self, request: web.Request) -> web.Response:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,13 +67,16 @@ def _over_time(request: MapRequest, sources: Sources) -> Events:
         [sources.datacenter_path(request.datacenter)],
         [sources.trace_path(request.trace)],
         [request.policy],
-        (request.seed or 0) + 1,
+        1,
         profile,
         (request.add, request.remove, request.replace),
         baseline=False,
     )
-    inputs, scenarios = resolve(experiment)
-    outcome = run_timed_scenario(scenarios[-1], inputs)
+    if request.seed is not None:
+        blocks = tuple(replace(block, seeds=(request.seed,)) for block in experiment.blocks)
+        experiment = replace(experiment, blocks=blocks)
+    inputs, (scenario,) = resolve(experiment)
+    outcome = run_timed_scenario(scenario, inputs)
     record = outcome.record
     started = np.flatnonzero(record.node >= 0)
     ended = started[record.end_s[started] <= record.horizon_s]
@@ -89,7 +92,7 @@ def _over_time(request: MapRequest, sources: Sources) -> Events:
     return Events(
         outcome.datacenter,
         outcome.tasks.workload,
-        Target.of(inputs.traces[scenarios[-1].trace]),
+        Target.of(inputs.traces[scenario.trace]),
         profile,
         task,
         record.node[task].astype(np.int64),

@@ -56,7 +56,7 @@ class Scene(Asked):
 
     trace: Name = "default"
     policy: Name = "fgd"
-    seed: Seed | None = 0  # None: in the order of the file, as `explain` and `replay` take them
+    seed: Seed | None = 42  # the first of `compare`; None: in file order, as `explain` takes them
     up_to: Annotated[float, Meta(gt=0, le=1.3)] = 1.0  # load at which it ends
 
 

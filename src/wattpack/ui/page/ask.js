@@ -20,6 +20,7 @@ export async function openAsk() {
     byId("ask-form").addEventListener("submit", (event) => { event.preventDefault(); load(); });
   }
   takeAddress("ask");
+  byId("ask-load-value").textContent = Number(byId("ask-load").value).toFixed(2);
 }
 
 const load = tried(async () => {

@@ -228,7 +228,7 @@ function stop() {
 
 function setUp() {
   fillSelect(byId("map-datacenter"), choices.datacenters.map((own) => [own.name, own.name]), "");
-  fillSelect(byId("map-trace"), choices.traces.map((own) => [own.name, own.name]), "default");
+  fillSelect(byId("map-trace"), choices.traces.map((own) => [own.name, own.name]), "");
   fillSelect(byId("map-policy"), policiesOf(choices), "fgd");
   fillSelect(byId("map-other"), [["", "none"], ...policiesOf(choices)], "ocs");
   const fields = () => {

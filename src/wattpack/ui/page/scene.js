@@ -10,7 +10,7 @@ export const policiesOf = (choices) => [...choices.policies.map((own) => [own.na
 // Fill the selects `PREFIX-datacenter`, `-trace` and `-policy`; an address may name a policy that is not in the list.
 export function fillScene(prefix, choices, policy) {
   fillSelect(byId(`${prefix}-datacenter`), choices.datacenters.map((own) => [own.name, own.name]), byId(`${prefix}-datacenter`).value);
-  fillSelect(byId(`${prefix}-trace`), choices.traces.map((own) => [own.name, own.name]), byId(`${prefix}-trace`).value || "default");
+  fillSelect(byId(`${prefix}-trace`), choices.traces.map((own) => [own.name, own.name]), byId(`${prefix}-trace`).value);
   fillSelect(byId(`${prefix}-policy`), policiesOf(choices), policy);
   const order = byId(`${prefix}-order`), seed = byId(`${prefix}-seed`);
   order.addEventListener("change", () => { seed.disabled = order.value === "file"; });

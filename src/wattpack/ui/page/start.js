@@ -50,7 +50,7 @@ function addPolicy(expression, text) {
 function fillInputs(choices) {
   const before = byId("start-datacenter").value;
   fillSelect(byId("start-datacenter"), choices.datacenters.map((own) => [own.name, own.name]), before);
-  const chosen = new Set(byId("start-traces").querySelector("input") ? checked("start-traces") : ["default"]);
+  const chosen = new Set(byId("start-traces").querySelector("input") ? checked("start-traces") : [choices.traces[0].name]);
   for (const old of [...byId("start-traces").querySelectorAll("label")]) old.remove();
   for (const trace of choices.traces) pill("start-traces", trace.name, trace.name, `${trace.tasks.toLocaleString("en")} tasks`, chosen.has(trace.name));
 }

@@ -10,6 +10,7 @@ export async function openWhy() {
   const choices = await allChoices();
   if (!ready) {
     fillScene("why", choices, "ocs");
+    if (byId("why-trace").value !== "default") byId("why-task").value = "1"; // a file of the user's may be short
     byId("why-form").addEventListener("submit", (event) => {
       event.preventDefault();
       const scene = sceneOf("why"), { seed, add, ...kept } = scene;
