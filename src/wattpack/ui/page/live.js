@@ -71,7 +71,8 @@ function show(found) {
     tile("Pods waiting", number(found.waiting, 0), `${number(found.tasks, 0)} placed, ${number(found.reserved, 0)} reserved`),
   );
   const standing = `${found.address}: mode ${found.mode}, ${found.ready ? "in step with the cluster" : "not in step with the cluster yet"}, ${found.leader ? "decides" : "does not decide now"}.`;
-  const parts = [element("p", standing, "note"), tiles, spark()];
+  const parts = [element("p", standing, "note"), tiles];
+  if (history.length > 1) parts.push(spark());
   if (found.auto) parts.push(element("p", found.auto, "note"));
   parts.push(element("h2", "GPU models"), table(["Model", "Nodes", "GPUs", "In use", "kW"], found.models.map((own) => [own.model || "no GPU", number(own.nodes, 0), number(own.gpus, 0), number(own.in_use, 1), number(own.power_w / 1000, 2)]), "GPU models"));
   parts.push(element("h2", "The last decisions"));

@@ -83,7 +83,7 @@ function showTerms(box, why, component, c) {
   const card = box.appendChild(element("figure", undefined, "card")), svg = svgNode(card, "svg", { class: "bars", role: "img", "aria-label": `Terms of ${component.name} on the best nodes; the table below has the values` });
   const sums = nodes.map((node) => [0, 1].map((side) => used.reduce((sum, t) => sum + Math.max(0, (side ? 1 : -1) * node.terms[c][t]), 0)));
   const against = Math.max(...sums.map(([low]) => low)), forIt = Math.max(...sums.map(([, high]) => high));
-  const wide = 720, left = 120, scale = (wide - left - 10) / (against + forIt || 1), zero = left + against * scale;
+  const wide = Math.max(300, Math.min(1000, box.clientWidth - 44)), left = 120, scale = (wide - left - 10) / (against + forIt || 1), zero = left + against * scale;
   svg.setAttribute("viewBox", `0 0 ${wide} ${nodes.length * 24 + 6}`);
   nodes.forEach((node, place) => {
     const y = place * 24 + 4;
