@@ -22,7 +22,7 @@ from wattpack.datasets.alibaba2023_times import timed_trace
 from wattpack.datasets.generators import generate
 from wattpack.datasets.inflation import node_order, seeded
 from wattpack.engine.moments.options import BACKFILL, TimeOptions
-from wattpack.engine.moments.simulate import simulate_time
+from wattpack.engine.moments.simulate import new_simulation
 from wattpack.model.nodes import Datacenter
 from wattpack.model.target import Target
 from wattpack.model.tasks import TaskClass, Workload
@@ -82,9 +82,9 @@ def measure_one(case: str, policy: str) -> dict[str, Any]:
     mix, target = parse(policy), Target.of(alibaba2023.trace("default"))
     options = TimeOptions(discipline=BACKFILL, sample_s=60.0, horizon_s=DAYS * 86400)
     few = part_of(tasks, np.arange(min(1000, len(tasks))))
-    simulate_time(datacenter, few, mix, target, None, options=options)  # compile or load
+    new_simulation(datacenter, few, mix, target, None, options=options).record()  # compile or load
     start = time.perf_counter()
-    record = simulate_time(datacenter, tasks, mix, target, None, options=options)
+    record = new_simulation(datacenter, tasks, mix, target, None, options=options).record()
     seconds = time.perf_counter() - start
     return {
         "case": case,

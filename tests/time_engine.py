@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from dataclasses import replace
+from dataclasses import astuple, replace
 from fractions import Fraction
 
 import numpy as np
@@ -13,29 +13,22 @@ from time_cases import TimedCase
 from time_reference.accounts import energy_j, gpu_s, gpus_asked, peak_w, percentile_w, wait_s
 from time_reference.inputs import STEP, Options, reference_speed
 from time_reference.moments import Run
-from wattpack.engine.moments.options import Speeds, TimeOptions
+from wattpack.engine.moments.options import Sleep, Speeds, TimeOptions, with_caps
 from wattpack.engine.moments.record import NO_PART, OUTCOMES, TimeRecord
-from wattpack.engine.moments.simulate import simulate_time
+from wattpack.engine.moments.simulate import new_simulation
+from wattpack.model.caps import capped, speed_under_cap
 from wattpack.model.nodes import Datacenter
 from wattpack.model.power import LINEAR, PAPER
 from wattpack.model.steps import Steps
 from wattpack.model.timed_tasks import TimedTasks
 
 SAMPLE_S = 4.5
-# What the engine's runs in time can do so far. The cases that need the rest are run on the second implementation alone.
-ENGINE_SLEEPS = False
-ENGINE_CAPS = False
-
-
-def supported(options: Options) -> bool:
-    return (ENGINE_SLEEPS or options.sleep is None) and (ENGINE_CAPS or not options.caps)
 
 
 def run_both(case: TimedCase) -> Run:
-    """The second implementation's run, compared with the engine's where the engine supports the case."""
+    """The second implementation's run, compared with the engine's."""
     run = case.run()
-    if supported(case.options):
-        assert_same(simulated(case), run)
+    assert_same(simulated(case), run)
     return run
 
 
@@ -43,8 +36,8 @@ def simulated(case: TimedCase, **changed: object) -> TimeRecord:
     """The engine's run; with other options where told."""
     options = replace(case.options, **changed)  # type: ignore[arg-type]
     datacenter = make_datacenter(case.nodes)
-    profile = replace(PAPER if options.curves is STEP else LINEAR, base_w=options.base_w)
-    return simulate_time(
+    profile = capped(replace(PAPER if options.curves is STEP else LINEAR, base_w=options.base_w), options.caps)
+    return new_simulation(
         datacenter,
         timed_tasks(case),
         make_mix(case.policy),
@@ -53,7 +46,7 @@ def simulated(case: TimedCase, **changed: object) -> TimeRecord:
         profile,
         time_options(case, options, datacenter),
         joined_s=np.array(case.joined_s()),
-    )
+    ).record()
 
 
 def timed_tasks(case: TimedCase) -> TimedTasks:
@@ -67,12 +60,14 @@ def timed_tasks(case: TimedCase) -> TimedTasks:
 
 
 def time_options(case: TimedCase, options: Options, datacenter: Datacenter) -> TimeOptions:
-    assert supported(options)
     speeds = None
     if options.speeds is not None:
         by_model = [options.speeds.get(model, 1.0) for model in datacenter.models]
         some = any(node.gpu > 0 for node in case.nodes)
         speeds = Speeds(reference_speed(options, case.nodes) if some else 1.0, np.array(by_model))
+    if options.caps:
+        sigma = [speed_under_cap(options.caps.get(model, 1.0), options.sigma) for model in datacenter.models]
+        speeds = with_caps(speeds, np.array(sigma))
     return TimeOptions(
         discipline=options.discipline,
         patience_s=options.patience_s,
@@ -81,6 +76,7 @@ def time_options(case: TimedCase, options: Options, datacenter: Datacenter) -> T
         sample_s=SAMPLE_S,
         more_marks_s=tuple(sorted({t for t, _ in case.signal if t >= 0})),
         speeds=speeds,
+        sleep=None if options.sleep is None else Sleep(*astuple(options.sleep)),
     )
 
 
@@ -100,6 +96,7 @@ def assert_same(record: TimeRecord, run: Run) -> None:
         seen = (outcome, node, gpus_of(int(record.gpus[i])), *times)
         assert seen == (run.outcome[i], run.node[i], run.gpus[i], run.start_s[i], run.end_s[i]), f"task {i}"
         assert (None if np.isnan(waits[i]) else waits[i]) == wait_s(run, i), f"task {i}"
+    assert record.wakes == run.wakes
     assert_same_energy(record, run)
     assert_same_marks(record, run)
 

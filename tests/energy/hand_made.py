@@ -47,6 +47,10 @@ def power_record(
         moment_w=watts,
         horizon_s=horizon_s,
         patience_s=patience_s,
+        asleep_nodes=zeros.astype(np.int64),
+        transition_nodes=zeros.astype(np.int64),
+        wakes=0,
+        asleep_node_s=0.0,
     )
 
 

@@ -8,7 +8,7 @@ from wattpack.energy.account import account, delivered_s
 from wattpack.energy.signal import signal_marks
 from wattpack.energy.slack import joined_s
 from wattpack.engine.moments.options import BACKFILL, Speeds, TimeOptions
-from wattpack.engine.moments.simulate import simulate_time
+from wattpack.engine.moments.simulate import new_simulation
 from wattpack.model.steps import Steps
 from wattpack.model.target import Target
 from wattpack.model.tasks import TaskClass, Workload
@@ -43,7 +43,7 @@ def test_carbon_money_gpu_hours_and_work_equal_integrals_over_moments_and_tasks(
         BACKFILL, horizon_s=9500.0, sample_s=777.0, more_marks_s=signal_marks(SIGNAL, 9500.0), speeds=speeds
     )
     mix, target = parse("fgd"), Target.of(tasks.workload)
-    record = simulate_time(DATACENTER, tasks, mix, target, options=options, joined_s=joined_s(tasks, SIGNAL))
+    record = new_simulation(DATACENTER, tasks, mix, target, options=options, joined_s=joined_s(tasks, SIGNAL)).record()
     found = account(record, tasks, DATACENTER, pue=1.25, carbon=SIGNAL, price=SIGNAL, speeds=speeds)
 
     edges = np.unique(np.concatenate([record.moment_s, SIGNAL.time_s, [9500.0]]))
@@ -71,7 +71,7 @@ def test_waiting_for_clean_hours_emits_no_more_where_nothing_else_limits_a_task(
     mix, target = parse("fgd"), Target.of(workload)
     at_once, later = (
         account(
-            simulate_time(DATACENTER, tasks, mix, target, options=options, joined_s=joined),
+            new_simulation(DATACENTER, tasks, mix, target, options=options, joined_s=joined).record(),
             tasks,
             DATACENTER,
             carbon=SIGNAL,
@@ -90,8 +90,8 @@ def test_power_before_the_first_task_joins_counts_in_percentiles() -> None:
     workload = Workload.of([CLASSES[3]])
     tasks = TimedTasks(workload, np.zeros(1), np.array([np.inf]), np.array([4000.0]))
     options = TimeOptions(BACKFILL, horizon_s=9500.0)
-    record = simulate_time(
+    record = new_simulation(
         DATACENTER, tasks, parse("fgd"), Target.of(workload), options=options, joined_s=np.array([4000.0])
-    )
+    ).record()
     assert record.moment_s.tolist() == [0.0, 4000.0]
     assert record.percentile_w(40) == record.power_w[0] < record.percentile_w(50)

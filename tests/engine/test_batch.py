@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builders import make_engine, make_node, make_task, make_workload
-from wattpack.engine.runs.moves import Rounds
+from wattpack.engine.moments.moves import Rounds
 from wattpack.engine.windows.batch import ALONE, Batch, closings, new_batch, run_windows
-from wattpack.engine.windows.timed import simulate_timed_windows
+from wattpack.engine.windows.steady import simulate_steady_windows
 from wattpack.errors import UserError
 
 
@@ -93,7 +93,7 @@ def test_windows_that_wait_too_long_are_placed_before_they_are_full() -> None:
     whole = make_task(gpu=1, cpu=1)
     workload, engine = make_workload([whole] * 3), make_engine([make_node(gpus=2)], [whole])
     times = np.array([0.0, 1.0, 100.0]), np.full(3, 5.0)
-    steady, node, _ = simulate_timed_windows(engine, workload, *times, np.zeros((3, 2)), 0, Batch(3, 10.0))
+    steady, node, _ = simulate_steady_windows(engine, workload, *times, np.zeros((3, 2)), 0, Batch(3, 10.0))
     assert node.tolist() == [0, 0, 0]
     assert steady.measured_s == 110.0
     assert steady.allocated_gpus == pytest.approx(2 * 5 / 110)
@@ -112,5 +112,5 @@ def test_tasks_are_moved_when_the_window_closes_in_which_so_many_have_come() -> 
 
     rounds = Rounds(mover, 4)
     times = np.arange(10.0), np.full(10, 100.0)
-    simulate_timed_windows(engine, workload, *times, np.zeros((10, 2)), 0, Batch(3), rounds)
+    simulate_steady_windows(engine, workload, *times, np.zeros((10, 2)), 0, Batch(3), rounds)
     assert seen == [6, 9]  # 4 and 8 have come when the windows of tasks 3 to 5 and 6 to 8 close

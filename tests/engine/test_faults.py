@@ -16,9 +16,9 @@ from builders import make_datacenter, make_mix, make_node, make_task, make_workl
 from wattpack.engine.core.engine import Engine
 from wattpack.engine.core.explain import explain
 from wattpack.engine.live.one_decision import consider, new_choice
+from wattpack.engine.moments.steady import simulate_steady
 from wattpack.engine.runs.arrivals import draw_luck, run_arrivals, simulate
 from wattpack.engine.runs.learning import simulate_learning
-from wattpack.engine.runs.timed import simulate_timed
 from wattpack.engine.windows.batch import Batch, simulate_windows
 from wattpack.errors import RunError
 from wattpack.jit import kernel
@@ -117,7 +117,7 @@ def test_every_way_of_running_stops(value: float) -> None:
     with pytest.raises(RunError, match=SAID):
         simulate_windows(datacenter, workload, mix, target, batch=Batch(3))
     with pytest.raises(RunError, match=SAID):
-        simulate_timed(new_engine(bad_policy(value)), workload, times, times + 100, luck, 0)
+        simulate_steady(new_engine(bad_policy(value)), workload, times, times + 100, luck, 0)
 
 
 def test_a_live_decision_stops_and_classes_that_have_good_scores_are_still_decided() -> None:

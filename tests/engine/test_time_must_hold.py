@@ -20,8 +20,8 @@ from time_reference.accounts import energy_j, it_kwh
 from time_reference.inputs import DROP, NO_TIMES, STEP, Options, value_at
 from time_reference.moments import Run
 from time_reference.watts import Watts
+from wattpack.engine.moments.steady import simulate_steady
 from wattpack.engine.runs.arrivals import draw_luck, simulate
-from wattpack.engine.runs.timed import simulate_timed
 from wattpack.model.timed_tasks import TimedTasks
 
 SEEDS = range(500, 540)
@@ -58,7 +58,7 @@ def test_with_drop_and_nothing_else_a_run_is_the_steady_state_run_on_the_same_ti
     timed = TimedTasks(workload, np.arange(float(len(tasks))), np.array([t.duration_s for t in case.tasks]))
     engine = make_engine(case.nodes, tasks, case.policy, trace=case.trace)
     times = timed.arrival_s, timed.duration_s
-    steady, node, gpus = simulate_timed(engine, workload, *times, draw_luck(workload, None), 0)
+    steady, node, gpus = simulate_steady(engine, workload, *times, draw_luck(workload, None), 0)
     assert record.node.tolist() == node.tolist()
     assert record.gpus.tolist() == gpus.tolist()
     if record.horizon_s > 0:

@@ -1,7 +1,6 @@
 """Nodes asleep and GPUs capped, worked out by hand.
 
-A node of 32 vCPU and one T4 draws 25 W idle and 190 W in use, asleep here 5 W. `time_engine.py` says whether the engine
-is compared as well.
+A node of 32 vCPU and one T4 draws 25 W idle and 190 W in use, asleep here 5 W. The engine is compared as well.
 """
 
 from __future__ import annotations

@@ -14,10 +14,10 @@ from builders import make_datacenter, make_node, make_task, make_workload
 from cases import Case, cases
 from wattpack.datasets import alibaba2023
 from wattpack.engine.core.engine import Engine
+from wattpack.engine.moments.moves import Rounds, move_one
+from wattpack.engine.moments.steady import simulate_steady
 from wattpack.engine.runs.arrivals import draw_luck
-from wattpack.engine.runs.moves import Rounds, move_one
 from wattpack.engine.runs.record import gpu_index_text
-from wattpack.engine.runs.timed import simulate_timed
 from wattpack.errors import UserError
 from wattpack.experiments.steady import offered, run_steady
 from wattpack.model.target import Target
@@ -40,7 +40,7 @@ def test_decisions_with_departures_are_those_of_the_plain_reference(case: Case, 
     policy = "+".join(f"{name}:{weight / 1000}" for name, weight in case.policy)
     workload = make_workload(case.tasks)
     engine = engine_of(case.nodes, case.tasks, policy, case.trace)
-    _, node, gpus = simulate_timed(engine, workload, arrival_s, duration_s, draw_luck(workload, None), 0)
+    _, node, gpus = simulate_steady(engine, workload, arrival_s, duration_s, draw_luck(workload, None), 0)
 
     target = reference.target_workload(case.trace)
     weights = [(name, weight) for name, weight in case.policy] if len(case.policy) > 1 else [(case.policy[0][0], 1000)]
@@ -68,7 +68,7 @@ def test_a_task_that_leaves_when_another_comes_has_made_room_for_it() -> None:
         np.array([0.0, 5.0, 7.0]),
         np.array([5.0, 5.0, 5.0]),
     )  # the second comes as the first leaves; the third too soon
-    _, node, _ = simulate_timed(engine_of(nodes, tasks, "fgd", tasks), workload, *times, draw_luck(workload, None), 0)
+    _, node, _ = simulate_steady(engine_of(nodes, tasks, "fgd", tasks), workload, *times, draw_luck(workload, None), 0)
     assert node.tolist() == [0, 0, -1]
 
 
@@ -82,7 +82,7 @@ def test_means_are_over_time() -> None:
     tasks = [reference.Task(f"t{i}", 1000, 1024, 1, 1000) for i in range(3)]
     workload = make_workload(tasks)
     times = np.array([0.0, 8.0, 10.0]), np.array([4.0, 100.0, 1.0])
-    steady, node, _ = simulate_timed(
+    steady, node, _ = simulate_steady(
         engine_of(nodes, tasks, "fgd", tasks), workload, *times, draw_luck(workload, None), 0
     )
     assert node.tolist() == [0, 0, -1]
@@ -133,7 +133,7 @@ def test_a_moved_task_is_paused_and_leaves_so_much_later(pause_s: float, placed:
         return np.array([0])
 
     rounds = Rounds(mover, 2, pause_s)
-    steady, node, _ = simulate_timed(engine, workload, arrival_s, duration_s, np.zeros((4, 2)), 0, rounds)
+    steady, node, _ = simulate_steady(engine, workload, arrival_s, duration_s, np.zeros((4, 2)), 0, rounds)
     assert sorted(node[2:].tolist()) == sorted(placed[2:])
     assert (steady.moves, steady.lost_gpu_s, steady.measured_s) == (1, lost_gpu_s, 12.0)
     assert steady.paused_gpus == pytest.approx(lost_gpu_s / 12.0)

@@ -11,11 +11,11 @@ from cases import Case, cases
 from wattpack.datasets import alibaba2023
 from wattpack.engine.core.engine import Engine
 from wattpack.engine.core.state import COLUMNS
+from wattpack.engine.moments.steady import simulate_steady
 from wattpack.engine.runs.arrivals import draw_luck, run_arrivals
-from wattpack.engine.runs.timed import simulate_timed
 from wattpack.engine.windows.batch import ALONE, Batch, run_windows
 from wattpack.engine.windows.place import assign, place_window, rank, take_back
-from wattpack.engine.windows.timed import simulate_timed_windows
+from wattpack.engine.windows.steady import simulate_steady_windows
 from wattpack.experiments.steady import offered
 from wattpack.model.target import Target
 from wattpack.policies.expression import parse
@@ -118,7 +118,7 @@ def test_timed_windows_of_one_task_are_the_usual_timed_run() -> None:
     for windows in (False, True):
         engine = Engine(datacenter, workload.classes, parse("ocs"), Target.of(trace))
         run = (engine, workload, arrival_s, duration_s, luck, 700)
-        results.append(simulate_timed_windows(*run, ALONE) if windows else simulate_timed(*run))
+        results.append(simulate_steady_windows(*run, ALONE) if windows else simulate_steady(*run))
     assert results[0][0] == results[1][0]
     assert np.array_equal(results[0][1], results[1][1])
     assert np.array_equal(results[0][2], results[1][2])
@@ -133,7 +133,7 @@ def test_a_held_task_starts_when_its_window_is_full() -> None:
     workload = make_workload([whole] * 3)
     engine = make_engine([make_node(gpus=2)], [whole])
     times = np.array([0.0, 10.0, 20.0]), np.full(3, 5.0)
-    steady, node, _ = simulate_timed_windows(engine, workload, *times, np.zeros((3, 2)), 1, Batch(2))
+    steady, node, _ = simulate_steady_windows(engine, workload, *times, np.zeros((3, 2)), 1, Batch(2))
     assert node.tolist() == [0, 0, 0]
     assert steady.allocated_gpus == 1.0
     assert steady.grar == 1.0
@@ -149,5 +149,5 @@ def test_a_window_reads_the_state_that_departures_have_left() -> None:
     workload = make_workload([whole] * 4)
     engine = make_engine([make_node(gpus=1)], [whole])
     arrival_s, duration_s = np.array([0.0, 0.0, 1.0, 6.0]), np.array([5.0, 5.0, 5.0, 5.0])
-    _, node, _ = simulate_timed_windows(engine, workload, arrival_s, duration_s, np.zeros((4, 2)), 0, Batch(2))
+    _, node, _ = simulate_steady_windows(engine, workload, arrival_s, duration_s, np.zeros((4, 2)), 0, Batch(2))
     assert sorted(node[:2].tolist()) == sorted(node[2:].tolist()) == [-1, 0]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from experiments.small import run_files, small_experiment, write_plugin
-from wattpack.engine.runs.steady import Steady
+from wattpack.engine.moments.steady import Steady
 from wattpack.engine.windows.batch import Batch
 from wattpack.errors import UserError
 from wattpack.experiments.bound.curves import baseline_in

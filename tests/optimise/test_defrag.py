@@ -14,9 +14,9 @@ from optimise.placed import Placed, defrag_of, fragmentation_gpus, make_move, pl
 from reference import Gpus
 from wattpack.engine.core.engine import Engine
 from wattpack.engine.core.state import CPU_POWER, GPU_POWER
+from wattpack.engine.moments.moves import Rounds
+from wattpack.engine.moments.steady import simulate_steady
 from wattpack.engine.runs.arrivals import draw_luck
-from wattpack.engine.runs.moves import Rounds
-from wattpack.engine.runs.timed import simulate_timed
 from wattpack.experiments.options import Moving
 from wattpack.experiments.steady import new_mover, offered, run_steady
 from wattpack.optimise.bound.offline import place_all
@@ -162,7 +162,7 @@ def test_a_timed_run_with_moves_ends_with_every_task_where_it_says(policy: str) 
     workload, arrival_s, duration_s = offered(trace, datacenter.gpu_milli, 0.6, 600, np.random.default_rng(3))
     engine = Engine(datacenter, workload.classes, parse(policy), make_target(TASKS))
     luck, rounds = draw_luck(workload, None), Rounds(new_mover(engine, workload, 5), 20)
-    steady, node, gpus = simulate_timed(engine, workload, arrival_s, duration_s, luck, 100, rounds)
+    steady, node, gpus = simulate_steady(engine, workload, arrival_s, duration_s, luck, 100, rounds)
     assert steady.moves > 0
     gone = arrival_s + duration_s <= arrival_s[-1]
     node[gone] = -1

@@ -8,7 +8,7 @@ from rich.console import Console
 
 from report.builders import make_results
 from report.test_report_html import EVIL, MADE, Page
-from wattpack.engine.runs.steady import Steady
+from wattpack.engine.moments.steady import Steady
 from wattpack.experiments.options import Moving
 from wattpack.experiments.steady_table import SteadyRow
 from wattpack.report.figure_parts import save

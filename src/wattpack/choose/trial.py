@@ -11,8 +11,8 @@ from wattpack.choose.small_fleet import runs_for, scaled
 from wattpack.datasets.inflation import node_order, run_workload, seeded
 from wattpack.datasets.offered import offered
 from wattpack.engine.core.engine import Engine
+from wattpack.engine.moments.steady import simulate_steady
 from wattpack.engine.runs.arrivals import draw_luck, simulate
-from wattpack.engine.runs.timed import simulate_timed
 from wattpack.model.nodes import Datacenter
 from wattpack.model.policy import Mix
 from wattpack.model.power import PowerProfile
@@ -95,5 +95,5 @@ class Trial:
         shuffled = self.fleet.ordered(node_order(self.fleet, seeds.node_order))
         engine = Engine(shuffled, workload.classes, mix, self.target, self.profile)
         luck = draw_luck(workload, seeds.policy)
-        found, _, _ = simulate_timed(engine, workload, arrival_s, duration_s, luck, arrivals // 2)
+        found, _, _ = simulate_steady(engine, workload, arrival_s, duration_s, luck, arrivals // 2)
         return Measured(np.array([found.grar]), np.array([found.eopc_w / max(found.allocated_gpus, 1e-3)]))

@@ -30,32 +30,32 @@ def options_at(at: str, queue: str, patience: str | None, budget_kw: str | None,
 
 def say_at(simulation: Simulation, task: int) -> list[str]:
     """What there is to say about `task` at the end of the simulation's horizon, a line each."""
-    run, tasks = simulation.run, simulation.tasks
+    run, tasks, now = simulation.run, simulation.tasks, simulation.run.tasks[task]
     name = tasks.workload.task_name
-    title = f"task {name(task)} ({tasks.workload.classes[int(run.sequence[task])].text}) at {run.horizon_s:,.0f} s"
+    title = f"task {name(task)} ({tasks.workload.classes[int(now.task_class)].text}) at {run.horizon_s:,.0f} s"
     found = why(simulation, task)
     if found.held_by == NOT_ARRIVED:
         arrival_s = tasks.arrival_s[task] - tasks.first_s
         return [f"{title}: has not arrived; it does at {arrival_s:,.0f} s"]
     if found.held_by == NOT_JOINED:
-        return [f"{title}: has slack and joins the queue at {run.joined_s[task]:,.0f} s, a cleaner or cheaper hour"]
+        return [f"{title}: has slack and joins the queue at {now.joined_s:,.0f} s, a cleaner or cheaper hour"]
     if found.explanation is None:
         return [f"{title}: {_settled(simulation, found)}"]
-    waited_s = run.horizon_s - run.joined_s[task]
+    waited_s = run.horizon_s - now.joined_s
     queue = f"{found.waiting:,} tasks wait, {found.ahead:,} of them joined before it"
     return [f"{title}: has waited {waited_s:,.0f} s; {queue}", *_reasons(simulation, found)]
 
 
 def _settled(simulation: Simulation, found: Why) -> str:
-    run, task = simulation.run, found.task
+    task = simulation.run.tasks[found.task]
     outcome = OUTCOMES[found.outcome].replace("_", " ")
-    if run.node[task] < 0:
+    if task.node < 0:
         why_not = {"failed": ": no node had room when it arrived", "refused": ": no node could ever hold it"}
         return f"{outcome}{why_not.get(outcome, '')}"
-    gpus = gpu_index_text(int(run.gpus[task]))
-    place = f"node {simulation.engine.datacenter.names[run.node[task]]}{f', GPU {gpus}' if gpus else ''}"
+    gpus = gpu_index_text(int(task.gpus))
+    place = f"node {simulation.engine.datacenter.names[task.node]}{f', GPU {gpus}' if gpus else ''}"
     until = "ended" if outcome == "done" else "ends"
-    return f"{outcome} on {place}; started at {run.start_s[task]:,.0f} s, {until} at {run.end_s[task]:,.0f} s"
+    return f"{outcome} on {place}; started at {task.start_s:,.0f} s, {until} at {task.end_s:,.0f} s"
 
 
 def _reasons(simulation: Simulation, found: Why) -> list[str]:

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from wattpack.engine.runs.steady import Steady
+from wattpack.engine.moments.steady import Steady
 from wattpack.errors import UserError
 from wattpack.experiments.curves import BASE, COLUMNS, CPU_ONLY, Curves, Results
 from wattpack.experiments.run_files import (

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wattpack.engine.runs.steady import Steady
+from wattpack.engine.moments.steady import Steady
 from wattpack.errors import UserError
 from wattpack.experiments.curves import BASE, COLUMNS, CPU_ONLY, LOADS, read_at_loads
 from wattpack.experiments.fill_up import run_fill_up

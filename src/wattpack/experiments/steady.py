@@ -12,12 +12,11 @@ from wattpack.datasets.inflation import node_order, seeded
 from wattpack.datasets.offered import check_offered as check_offered  # part of what this module offers
 from wattpack.datasets.offered import offered as offered
 from wattpack.engine.core.engine import Engine
+from wattpack.engine.moments.moves import Mover, Rounds, move_one
+from wattpack.engine.moments.steady import Steady, simulate_steady
 from wattpack.engine.runs.arrivals import draw_luck
-from wattpack.engine.runs.moves import Mover, Rounds, move_one
-from wattpack.engine.runs.steady import Steady
-from wattpack.engine.runs.timed import simulate_timed
 from wattpack.engine.windows.batch import Batch
-from wattpack.engine.windows.timed import simulate_timed_windows
+from wattpack.engine.windows.steady import simulate_steady_windows
 from wattpack.errors import UserError
 from wattpack.experiments.options import ARRIVALS, MAX_LOAD, Moving
 from wattpack.experiments.scenario import Inputs, Scenario
@@ -70,8 +69,8 @@ def run_steady(
     if moving is not None:
         rounds = Rounds(new_mover(engine, workload, moving.moves), moving.every, moving.pause_s)
     if batch is not None:
-        return simulate_timed_windows(engine, workload, *times, batch, rounds)[0]
-    return simulate_timed(engine, workload, *times, rounds)[0]
+        return simulate_steady_windows(engine, workload, *times, batch, rounds)[0]
+    return simulate_steady(engine, workload, *times, rounds)[0]
 
 
 def new_mover(engine: Engine, workload: Workload, most: int) -> Mover:

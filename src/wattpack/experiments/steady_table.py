@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from wattpack.engine.runs.steady import Steady
+from wattpack.engine.moments.steady import Steady
 from wattpack.experiments.lineup import BASELINE
 from wattpack.experiments.options import Moving
 from wattpack.experiments.scenario import Scenario, labels

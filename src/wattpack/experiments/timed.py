@@ -18,7 +18,7 @@ from wattpack.energy.signal import BUDGET, CARBON, PRICE, Signal, run_start, sig
 from wattpack.energy.slack import joined_s, slack_by_class, with_slack
 from wattpack.engine.moments.options import Speeds, TimeOptions
 from wattpack.engine.moments.record import TimeRecord
-from wattpack.engine.moments.simulate import simulate_time
+from wattpack.engine.moments.simulate import new_simulation
 from wattpack.experiments.recent import Recent
 from wattpack.experiments.scenario import Inputs, Scenario
 from wattpack.experiments.timed_options import Timed, start_of
@@ -117,7 +117,7 @@ def run_timed(
         more_marks_s=tuple(mark for one in steps.values() for mark in signal_marks(one, horizon_s)),
         speeds=speeds,
     )
-    record = simulate_time(datacenter, tasks, mix, target, rng, profile, options, joined)
+    record = new_simulation(datacenter, tasks, mix, target, rng, profile, options, joined).record()
     found = account(
         record,
         tasks,

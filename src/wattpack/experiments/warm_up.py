@@ -14,7 +14,7 @@ import numpy as np
 
 from wattpack.engine.core.engine import Engine
 from wattpack.engine.core.plan import new_plan
-from wattpack.engine.moments.simulate import simulate_time
+from wattpack.engine.moments.simulate import new_simulation
 from wattpack.engine.runs.arrivals import draw_luck, run_arrivals
 from wattpack.experiments.executors import usable_cores
 from wattpack.experiments.policy_check.history import small_datacenter, small_workload
@@ -66,7 +66,9 @@ def compile_moments() -> None:
     """Runs in time: before workers start, each of which would compile them."""
     workload = small_workload()
     times = np.zeros(len(workload))
-    simulate_time(small_datacenter(), TimedTasks(workload, times, times + 1), parse(CHEAPEST), Target.of(workload))
+    new_simulation(
+        small_datacenter(), TimedTasks(workload, times, times + 1), parse(CHEAPEST), Target.of(workload)
+    ).record()
 
 
 def compile_policies(names: Iterable[str]) -> None:

@@ -50,6 +50,9 @@ NODE = np.dtype(
         ("gpu_power_mw", np.int64),
         ("fragmentation", np.float64),  # F_n(M), milli-GPU, bit-exact
         ("fragmentation_micro", np.int64, (6,)),  # by reason, in millionths of a milli-GPU: exact running sums
+        # with nodes that sleep (engine/moments/sleep.py)
+        ("closed", np.int64),  # above 0: it takes no task as it is, but is asleep, waking or shutting down
+        ("wake_mw", np.int64),  # counts as added by a placement, beside what the task adds: the node would sleep
         ("changed_at", np.int64),  # number of the latest change of this node, 0 for none
         ("notes", np.float64, (NOTES,)),  # written by a policy with a memory: see model/policy.py
     ],
@@ -184,9 +187,10 @@ class Datacenter:
     def types(self) -> NDArray[np.int64]:
         """Type number of every node: equal nodes, equal number. Cached: it takes 2 ms, and runs share a datacenter.
 
-        Base power has no part in it: no decision depends on it.
+        Base power of their own has a part in it: where nodes sleep, what a placement adds depends on it.
         """
         own = [self.cpu_milli, self.memory_mib, self.gpus, self.model, self.cpu_model, self.pool]
+        own += [] if self.own_base_mw is None else [self.own_base_mw]
         columns = np.stack(own, axis=1)
         _, inverse = np.unique(columns, axis=0, return_inverse=True)
         return inverse.reshape(-1).astype(np.int64)

@@ -238,7 +238,10 @@ def unsettled_power_mw(node: NodeRecord, gpu_draw_mw: Integers) -> int:
 
 @kernel
 def added_power_mw(node: NodeRecord, task: TaskRecord, gpu: int, gpu_draw_mw: Integers) -> int:
-    """Milliwatts that placing `task` on `node` adds; a sharing task goes to GPU `gpu`."""
+    """Milliwatts that placing `task` on `node` adds; a sharing task goes to GPU `gpu`.
+
+    Where nodes sleep, a placement on an empty node also adds what the node would save asleep (`wake_mw`).
+    """
     return added_power_with_cpu_mw(added_cpu_power_mw(node, task), node, task, gpu, gpu_draw_mw)
 
 
@@ -247,7 +250,7 @@ def added_power_with_cpu_mw(
     added_cpu_mw: int, node: NodeRecord, task: TaskRecord, gpu: int, gpu_draw_mw: Integers
 ) -> int:
     """`added_power_mw` for loops over GPUs, with the CPU part (`added_cpu_power_mw`) worked out once before."""
-    return kernel_cpu_and_gpu_power(added_cpu_mw, added_gpu_power_mw(node, task, gpu, gpu_draw_mw))
+    return node.wake_mw + kernel_cpu_and_gpu_power(added_cpu_mw, added_gpu_power_mw(node, task, gpu, gpu_draw_mw))
 
 
 def nodes_power_mw(nodes: Any) -> Any:

@@ -62,6 +62,8 @@ class NodeRecord(Protocol):
     gpu_power_mw: int
     fragmentation: float
     fragmentation_micro: Integers
+    closed: int
+    wake_mw: int
     changed_at: int
     notes: Floats
 

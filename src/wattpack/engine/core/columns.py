@@ -118,7 +118,7 @@ def steps_reached(steps: Any, amount: int) -> int:
 @inner
 def fitting_classes(columns: Columns, node: Any, word: int, cpu: int, memory: int) -> int:
     """One word of the classes that fit `node`; `cpu` and `memory`: steps reached."""
-    if node.tasks >= MAX_TASKS:
+    if node.tasks >= MAX_TASKS or node.closed != 0:
         return 0
     return (
         columns.by_type[node.type, word]

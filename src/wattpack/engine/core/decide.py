@@ -21,9 +21,10 @@ from wattpack.engine.core.combine import combine_open_buckets, rank_buckets, ran
 from wattpack.engine.core.faults import FLAG, KIND, NO_FAULT, NOT_FINITE, refuse_column
 from wattpack.engine.core.plan import Plan
 from wattpack.engine.core.score_cache import Scores
-from wattpack.engine.core.scores import filter_and_score, scatter, scattered
+from wattpack.engine.core.scores import filter_and_score, scatter, scattered, write_terms
 from wattpack.engine.core.state import NOWHERE, State
 from wattpack.jit import inner, step
+from wattpack.model.fit import FITS, fits
 
 
 @inner
@@ -66,6 +67,35 @@ def decide_among(state: State, plan: Plan, scores: Scores, k: int, luck: float, 
         scratch.mask[n] = 0 if offered[n] and fits_class(state, k, n) else -1
         feasible += scratch.mask[n] >= 0
     scratch.taking_part[0] = feasible
+    return decide_over_nodes(state, plan, scores, k, luck, scratch.mask, feasible)
+
+
+@step
+def decide_among_closed(state: State, plan: Plan, scores: Scores, k: int, luck: float, low: int, high: int) -> int:
+    """`decide` among the nodes with low <= `closed` <= high, as if they were open.
+
+    Their scores are in no cache. Empty nodes of one type have the same, so each type is scored once.
+    """
+    column, scratch = state.columns.of[k].column, scores.scratch
+    filter_and_score(state, plan, scores, column)  # a column that was never asked for has no place for terms
+    if state.world.tally[FLAG, 0] != 0 or scores.cache.asked[column].overflow == NOT_FINITE:
+        refuse_column(state, scores.cache.asked[column], k)
+        return NOWHERE
+    for node_type in range(len(scratch.like)):
+        scratch.like[node_type] = -1
+    feasible = 0
+    for n in range(len(scratch.mask)):
+        scratch.mask[n] = -1
+        node = state.nodes[n]
+        if low <= node.closed <= high:
+            like = scratch.like[node.type] if node.tasks == 0 else -1
+            if like < 0 and fits(node, state.tasks[k]) != FITS:
+                continue
+            write_terms(state, plan, scores, column, n, like)
+            if node.tasks == 0:
+                scratch.like[node.type] = n
+            scratch.mask[n] = 0
+            feasible += 1
     return decide_over_nodes(state, plan, scores, k, luck, scratch.mask, feasible)
 
 

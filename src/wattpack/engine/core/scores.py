@@ -122,6 +122,18 @@ def score_node(state: State, plan: Plan, scores: Scores, column: int, n: int, fi
 
 
 @inner
+def write_terms(state: State, plan: Plan, scores: Scores, column: int, n: int, like: int) -> None:
+    """Fill `ScoreCache.terms` of `column` for a node that is in no bucket, or copy those of node `like` (>= 0)."""
+    terms, values = scores.cache.terms[column], scores.scratch.term_values
+    if like < 0:
+        task = state.tasks[state.columns.all[column].like]
+        for component in range(len(plan.parts)):
+            score_component(state, plan, component, state.nodes[n], task, values)
+    for term in range(len(values)):
+        terms[term, n] = values[term] if like < 0 else terms[term, like]
+
+
+@inner
 def scattered(plan: Plan, asked: AskedColumn) -> bool:
     """Whether `ScoreCache.terms` is filled. With buckets it would only repeat their keys, at 8 bytes per node."""
     return not plan.bucketed or asked.overflow != 0

@@ -22,23 +22,15 @@ def take_task(state: State, plan: Plan, scores: Scores, k: int, luck: Any, wish:
     draw. wish: a node that has room for the task, or NO_WISH to let the policy decide.
     """
     arrive(state, plan, k)
-    n, gpus = decide_and_pick(state, plan, scores, k, luck, wish)
-    if n == NOWHERE:
-        state.totals[FAILED] += 1
-    else:
-        place(state, plan, k, n, gpus)
-    return n, gpus
-
-
-@inner
-def decide_and_pick(state: State, plan: Plan, scores: Scores, k: int, luck: Any, wish: int) -> tuple[int, int]:
-    """The node and the GPUs for a task of class `k` that has arrived; NOWHERE and 0 if it fits no node."""
     n = wish
     if wish == NO_WISH:
         n = decide(state, plan, scores, k, luck[0])
     if n == NOWHERE:
+        state.totals[FAILED] += 1
         return NOWHERE, 0
-    return n, pick(state, plan, scores, k, n, luck[1])
+    gpus = pick(state, plan, scores, k, n, luck[1])
+    place(state, plan, k, n, gpus)
+    return n, gpus
 
 
 @inner

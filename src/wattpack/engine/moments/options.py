@@ -26,6 +26,32 @@ class Speeds:
     by_model: NDArray[np.float64]  # by the datacenter's models
 
 
+def with_caps(speeds: Speeds | None, under_cap: NDArray[np.float64]) -> Speeds:
+    """`speeds`, or equal ones, times the speed that each model has under its power cap."""
+    if speeds is None:
+        return Speeds(1.0, under_cap)
+    return Speeds(speeds.reference, speeds.by_model * under_cap)
+
+
+@dataclass(frozen=True)
+class Sleep:
+    """Nodes that are empty for long go to sleep, and wake when a task is placed there."""
+
+    idle_s: float | None = None  # empty for so long; None: ski rental, by node
+    shutdown_s: float = 60.0
+    wake_s: float = 300.0
+    sleep_w: float = 10.0  # of a node asleep; at most its idle watts
+    reserve_gpus: int | None = None  # that stay free and awake; None: 2 % of the datacenter's
+
+    def __post_init__(self) -> None:
+        for name in ("idle_s", "shutdown_s", "wake_s", "sleep_w"):
+            value = getattr(self, name)
+            if value is not None and not (isfinite(value) and value >= 0):
+                raise UserError(f"sleep: {name} of {value:g}, expected 0 or more")
+        if self.reserve_gpus is not None and self.reserve_gpus < 0:
+            raise UserError(f"sleep: a reserve of {self.reserve_gpus} GPUs, expected 0 or more")
+
+
 @dataclass(frozen=True)
 class TimeOptions:
     """Times are seconds from the first arrival."""
@@ -37,6 +63,8 @@ class TimeOptions:
     sample_s: float = 60.0  # between two samples of the series
     more_marks_s: tuple[float, ...] = ()  # further times at which energy is read: time stamps of signals
     speeds: Speeds | None = None
+    sleep: Sleep | None = None  # None: all nodes stay awake
+    move_every_s: float = inf  # between two rounds in which running tasks are moved (moves.py); inf: none is
 
     def __post_init__(self) -> None:
         if self.discipline not in DISCIPLINES:
@@ -45,5 +73,7 @@ class TimeOptions:
             raise UserError(f"patience of {self.patience_s:g} s, expected more than 0")
         if not (isfinite(self.sample_s) and self.sample_s > 0):
             raise UserError(f"a sample every {self.sample_s:g} s, expected more than 0")
+        if not self.move_every_s > 0:
+            raise UserError(f"moves every {self.move_every_s:g} s, expected more than 0")
         if self.horizon_s is not None and not (isfinite(self.horizon_s) and self.horizon_s >= 0):
             raise UserError(f"horizon of {self.horizon_s:g} s, expected 0 or more")

@@ -13,66 +13,74 @@ from typing import Any
 import numpy as np
 
 from wattpack.engine.core.faults import faulty
+from wattpack.engine.core.pick import pick
 from wattpack.engine.core.plan import Plan
 from wattpack.engine.core.score_cache import Scores
 from wattpack.engine.core.state import FAILED as FAILED_TOTAL
-from wattpack.engine.core.state import NOWHERE, State, arrive, place
-from wattpack.engine.core.take import NO_WISH, decide_and_pick
+from wattpack.engine.core.state import NOWHERE, State, arrive
+from wattpack.engine.moments.events import DEPARTURE, push
 from wattpack.engine.moments.options import BACKFILL, DISCIPLINES, DROP, FIFO
 from wattpack.engine.moments.record import FAILED, GAVE_UP, REFUSED, RUNNING, WAITING
-from wattpack.engine.moments.run import BUDGET_STEPS, JOINED, NOBODY, OLDEST, QUEUED, RUNNING_TASKS, MomentRun
+from wattpack.engine.moments.run import HELD, NOBODY, PLACED, MomentRun
+from wattpack.engine.moments.sleep import decide_somewhere, place_there, wait_for_wake
+from wattpack.engine.moments.sleep_run import ASLEEP, AWAKE
 from wattpack.engine.moments.totals import committed_mw
-from wattpack.engine.runs.events import DEPARTURE, push
 from wattpack.jit import inner, step
 from wattpack.model.power import added_power_mw
 
 DROPS, WAITS_IN_LINE, MAY_BE_OVERTAKEN = (DISCIPLINES.index(name) for name in (DROP, FIFO, BACKFILL))
 
 # What came of a try to start a task.
-STARTED = 0
+STARTED = 0  # or placed on a node that wakes first
 CANNOT = 1  # it fits no node, or its placement would exceed the budget
 FAULT = 2  # of a score or price; the run must end
 
 
 @step
 def join_queue(state: State, plan: Plan, run: MomentRun, i: int) -> None:
-    """Task `i` arrives: it joins the queue, or is refused."""
-    k: Any = np.int64(run.sequence[i])
-    run.counts[JOINED] += 1
+    """Task `i` arrives: it joins the queue, or is refused. One that is held arrives when its window is placed."""
+    task, now = run.tasks[i], run.now[0]
+    k: Any = np.int64(task.task_class)
+    now.joined += 1
+    if run.discipline == HELD:
+        return
     arrive(state, plan, k)
-    if run.refused[k]:
-        run.outcome[i] = REFUSED
+    if run.classes[k].refused != 0:
+        task.outcome = REFUSED
         state.totals[FAILED_TOTAL] += 1
         return
-    run.counts[QUEUED] += 1
+    now.queued += 1
     if run.discipline == MAY_BE_OVERTAKEN:
-        if run.first[k] == NOBODY:
-            run.first[k] = i
-            run.waiting[state.columns.of[k].word] |= state.columns.of[k].bit
+        of_class = run.classes[k]
+        if of_class.first == NOBODY:
+            of_class.first = i
+            run.words[state.columns.of[k].word].waiting |= state.columns.of[k].bit
         else:
-            run.next[run.last[k]] = i
-        run.last[k] = i
+            run.tasks[of_class.last].next = i
+        of_class.last = i
 
 
 @step
 def leave_queue(state: State, run: MomentRun, i: int) -> None:
     """Task `i` waits no more. Under `backfill` it is the first of its class: all of a class leave in order."""
-    run.counts[QUEUED] -= 1
+    run.now[0].queued -= 1
     if run.discipline == MAY_BE_OVERTAKEN:
-        k: Any = np.int64(run.sequence[i])
-        run.first[k] = run.next[i]
-        if run.first[k] == NOBODY:
-            run.waiting[state.columns.of[k].word] &= ~state.columns.of[k].bit
+        k: Any = np.int64(run.tasks[i].task_class)
+        of_class = run.classes[k]
+        of_class.first = run.tasks[i].next
+        if of_class.first == NOBODY:
+            run.words[state.columns.of[k].word].waiting &= ~state.columns.of[k].bit
 
 
 @step
 def oldest_waiting(run: MomentRun) -> int:
     """The waiting task that joined first, or NOBODY."""
-    while run.counts[OLDEST] < run.counts[JOINED]:
-        i = run.order[run.counts[OLDEST]]
-        if run.outcome[i] == WAITING:
+    now = run.now[0]
+    while now.oldest < now.joined:
+        i = run.order[now.oldest]
+        if run.tasks[i].outcome == WAITING:
             return i
-        run.counts[OLDEST] += 1
+        now.oldest += 1
     return NOBODY
 
 
@@ -80,29 +88,36 @@ def oldest_waiting(run: MomentRun) -> int:
 def give_up(state: State, run: MomentRun, now_s: float) -> None:
     """Tasks whose patience has ended leave the queue. All are equally patient, so the oldest leaves first."""
     i = oldest_waiting(run)
-    while i != NOBODY and run.joined_s[i] + run.patience_s <= now_s:
+    while i != NOBODY and run.tasks[i].joined_s + run.patience_s <= now_s:
         leave_queue(state, run, i)
-        run.outcome[i] = GAVE_UP
+        run.tasks[i].outcome = GAVE_UP
         i = oldest_waiting(run)
 
 
 @inner
 def try_to_start(state: State, plan: Plan, scores: Scores, run: MomentRun, i: int, now_s: float) -> int:
-    """Start task `i` now where the policy wants it, or say why not."""
-    k: Any = np.int64(run.sequence[i])
+    """Start task `i` where the policy wants it, now or when the node is awake; or say why not."""
+    k: Any = np.int64(run.tasks[i].task_class)
     place_of = state.columns.of[k]
-    if (run.no_room[place_of.word] | run.tried[place_of.word]) & place_of.bit != 0:
+    word = run.words[place_of.word]
+    if (word.no_room | word.tried) & place_of.bit != 0:
         return CANNOT
-    n, gpus = decide_and_pick(state, plan, scores, k, run.luck[i], NO_WISH)
+    n = decide_somewhere(state, plan, scores, run, k, run.luck[i, 0])
     if faulty(state, k, i):
         return FAULT
     if n == NOWHERE:
-        run.no_room[place_of.word] |= place_of.bit
+        word.no_room |= place_of.bit
         return CANNOT
+    gpus = pick(state, plan, scores, k, n, run.luck[i, 1])
     if len(run.budget_s) > 0 and exceeds_budget(state, run, k, n, gpus):
         return CANNOT
-    place(state, plan, k, n, gpus)
-    start(state, run, i, n, gpus, now_s)
+    leave_queue(state, run, i)
+    place_there(state, plan, run, k, n, gpus)
+    if state.nodes[n].closed == AWAKE:
+        start(state, run, i, n, gpus, now_s)
+    else:
+        run.tasks[i].outcome = PLACED
+        wait_for_wake(state, run, i, n, gpus, now_s)
     return STARTED
 
 
@@ -112,21 +127,25 @@ def exceeds_budget(state: State, run: MomentRun, k: int, n: int, gpus: int) -> b
     gpu = 0
     while gpus != 0 and (gpus >> gpu) & 1 == 0:
         gpu += 1
-    added_mw = added_power_mw(state.nodes[n], state.tasks[k], gpu, state.world.gpu_draw_mw)
-    return added_mw > 0 and committed_mw(state) + added_mw > run.budget_mw[run.counts[BUDGET_STEPS]]
+    node = state.nodes[n]
+    added_mw = added_power_mw(node, state.tasks[k], gpu, state.world.gpu_draw_mw) - node.wake_mw
+    if node.closed == ASLEEP:
+        added_mw += run.sleep.nodes[n].idle_mw - run.sleep.nodes[n].asleep_mw
+    return added_mw > 0 and committed_mw(state, run) + added_mw > run.budget_mw[run.now[0].budget_steps]
 
 
 @step
 def start(state: State, run: MomentRun, i: int, n: int, gpus: int, now_s: float) -> None:
     """Task `i` runs from now on; its departure is an event if it lies within the horizon."""
-    length_s = run.duration_s[i]
-    if run.slowed[i]:
+    task = run.tasks[i]
+    length_s = task.duration_s
+    if task.slowed != 0:
         length_s = length_s * run.reference_speed / run.speed[state.nodes[n].model]
-    run.node[i], run.gpus[i], run.outcome[i] = n, gpus, RUNNING
-    run.start_s[i], run.end_s[i] = now_s, now_s + length_s
-    run.counts[RUNNING_TASKS] += 1
-    if run.end_s[i] <= run.horizon_s:
-        push(run.departures, run.end_s[i], DEPARTURE, i)
+    task.node, task.gpus, task.outcome = n, gpus, RUNNING
+    task.start_s, task.end_s = now_s, now_s + length_s
+    run.now[0].running += 1
+    if task.end_s <= run.horizon_s:
+        push(run.events, task.end_s, DEPARTURE, i)
 
 
 @inner
@@ -139,17 +158,14 @@ def pass_over_queue(state: State, plan: Plan, scores: Scores, run: MomentRun, no
         result = try_to_start(state, plan, scores, run, i, now_s)
         if result == FAULT:
             return True
-        if result == STARTED:
-            leave_queue(state, run, i)
-        elif run.discipline == WAITS_IN_LINE:
+        if result == CANNOT and run.discipline == WAITS_IN_LINE:
             return False
-        else:
-            k: Any = np.int64(run.sequence[i])
-            place_of = state.columns.of[k]
-            run.tried[place_of.word] |= place_of.bit
+        if result == CANNOT:
+            k: Any = np.int64(run.tasks[i].task_class)
+            run.words[state.columns.of[k].word].tried |= state.columns.of[k].bit
             if run.discipline == DROPS:
                 leave_queue(state, run, i)
-                run.outcome[i] = FAILED
+                run.tasks[i].outcome = FAILED
                 state.totals[FAILED_TOTAL] += 1
 
 
@@ -157,15 +173,16 @@ def pass_over_queue(state: State, plan: Plan, scores: Scores, run: MomentRun, no
 def first_untried(run: MomentRun) -> int:
     """The waiting task that joined first, of the classes that may fit and were not tried in this pass; or NOBODY."""
     found = NOBODY
-    for w in range(len(run.waiting)):
-        left = run.waiting[w] & ~run.no_room[w] & ~run.tried[w]
+    for w in range(len(run.words)):
+        word = run.words[w]
+        left = word.waiting & ~word.no_room & ~word.tried
         bit = 0
         while left != 0:
             while left & 1 == 0:
                 left >>= 1
                 bit += 1
-            i = run.first[run.class_of_bit[w, bit]]
-            if found == NOBODY or run.rank[i] < run.rank[found]:
+            i = run.classes[run.class_of_bit[w, bit]].first
+            if found == NOBODY or run.tasks[i].rank < run.tasks[found].rank:
                 found = i
             left >>= 1
             bit += 1

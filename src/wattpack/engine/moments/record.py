@@ -55,6 +55,16 @@ class TimeRecord:
     horizon_s: float
     patience_s: float
 
+    # Of nodes that sleep.
+    asleep_nodes: NDArray[np.int64]  # by mark
+    transition_nodes: NDArray[np.int64]  # by mark: those that wake or shut down
+    wakes: int
+    asleep_node_s: float
+
+    # Of running tasks that were moved.
+    moves: int = 0
+    paused_gpu_s: float = 0.0  # GPU-seconds for which they were paused
+
     def percentile_w(self, percent: float) -> float:
         """The IT power that is not exceeded for `percent` of the time."""
         seconds = np.diff(np.append(self.moment_s, self.horizon_s))

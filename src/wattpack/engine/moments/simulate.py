@@ -1,4 +1,4 @@
-"""`simulate_time`: one run in time, from tasks with times to its record."""
+"""A run in time, from tasks with times to its record: `new_simulation(...).record()`."""
 
 from __future__ import annotations
 
@@ -9,19 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wattpack.engine.core.engine import Engine
-from wattpack.engine.moments.loop import run_moments
+from wattpack.engine.core.state import ALLOCATED, BASE_POWER, CPU_POWER, GPU_POWER
+from wattpack.engine.moments.loop import MOVES, run_to_end
+from wattpack.engine.moments.moves import MovesInTime
 from wattpack.engine.moments.options import TimeOptions
-from wattpack.engine.moments.record import NO_PART, PARTS, TimeRecord
+from wattpack.engine.moments.record import NO_PART, PARTS, WAITING, TimeRecord
 from wattpack.engine.moments.run import (
-    ALLOCATED_MILLI,
-    BASE_ENERGY,
-    CPU_ENERGY,
-    GPU_ENERGY,
-    GPU_TIME,
-    MOMENTS,
-    POWER_MW,
-    QUEUED_TASKS,
-    RUNNING_NOW,
+    ASLEEP_POWER,
+    PLACED,
+    TRANSITION_POWER,
     MomentRun,
     new_moment_run,
     refused_classes,
@@ -35,7 +31,6 @@ from wattpack.model.target import Target
 from wattpack.model.timed_tasks import TimedTasks
 
 MAX_MARKS = 5_000_000  # 80 bytes each
-MOMENTS_A_CALL = 20_000  # some 0.1 s: Ctrl-C is heard between two calls of the kernel
 
 
 @dataclass(frozen=True)
@@ -47,13 +42,20 @@ class Simulation:
     options: TimeOptions
     joined_s: NDArray[np.float64]  # from the first arrival
     run: MomentRun
+    moves: MovesInTime | None = None
 
     def to_end(self) -> None:
-        engine = self.engine
-        while not run_moments(engine.state, engine.plan, engine.scores, self.run, MOMENTS_A_CALL):
-            pass
-        engine.stop_if_faulty(self.tasks.workload)
-        self.run.outcome[self.tasks.arrival_s - self.tasks.first_s > self.run.horizon_s] = NO_PART
+        moves = self.moves
+        handlers = {} if moves is None else {MOVES: lambda: moves.move(self.engine, self.run)}
+        run_to_end(self.engine, self.tasks.workload, self.run, handlers)
+        outcome = self.run.tasks.outcome
+        outcome[outcome == PLACED] = WAITING  # for the wake of its node
+        outcome[self.tasks.arrival_s - self.tasks.first_s > self.run.horizon_s] = NO_PART
+
+    def record(self) -> TimeRecord:
+        """Let it happen. Returns what came of it."""
+        self.to_end()
+        return _record(self.run, self.joined_s, self.options, self.moves)
 
 
 def new_simulation(
@@ -65,6 +67,7 @@ def new_simulation(
     profile: PowerProfile = PAPER,
     options: TimeOptions | None = None,
     joined_s: NDArray[np.float64] | None = None,
+    moves: MovesInTime | None = None,
 ) -> Simulation:
     """`joined_s`: when each task joins the queue, on the clock of `arrival_s`; default: when it arrives."""
     options = options or TimeOptions()
@@ -79,23 +82,7 @@ def new_simulation(
     luck = draw_luck(tasks.workload, rng)
     coming_s = np.where(arrival_s <= horizon_s, joined_s, np.inf)
     run = new_moment_run(engine.state, tasks, coming_s, luck, options, marks(options, horizon_s), horizon_s)
-    return Simulation(engine, tasks, options, joined_s, run)
-
-
-def simulate_time(
-    datacenter: Datacenter,
-    tasks: TimedTasks,
-    mix: Mix,
-    target: Target,
-    rng: np.random.Generator | None = None,
-    profile: PowerProfile = PAPER,
-    options: TimeOptions | None = None,
-    joined_s: NDArray[np.float64] | None = None,
-) -> TimeRecord:
-    """Run `tasks` at their times. The arguments are those of `new_simulation`."""
-    simulation = new_simulation(datacenter, tasks, mix, target, rng, profile, options, joined_s)
-    simulation.to_end()
-    return _record(simulation.run, simulation.joined_s, simulation.options)
+    return Simulation(engine, tasks, options, joined_s, run, moves)
 
 
 def marks(options: TimeOptions, horizon_s: float) -> NDArray[np.float64]:
@@ -112,31 +99,39 @@ def marks(options: TimeOptions, horizon_s: float) -> NDArray[np.float64]:
     return np.unique(np.concatenate([[0.0], regular, more, [horizon_s]]))
 
 
-def _record(run: MomentRun, joined_s: NDArray[np.float64], options: TimeOptions) -> TimeRecord:
-    energy_j = np.zeros((len(run.mark_s), len(PARTS)))
-    for part, column in enumerate((GPU_ENERGY, CPU_ENERGY, BASE_ENERGY)):
+def _record(
+    run: MomentRun, joined_s: NDArray[np.float64], options: TimeOptions, moves: MovesInTime | None
+) -> TimeRecord:
+    tasks, marks, past = run.tasks, run.marks, slice(run.now[0].moments)
+    energy_j = np.zeros((len(marks), len(PARTS)))
+    for part, column in enumerate((GPU_POWER, CPU_POWER, BASE_POWER, ASLEEP_POWER, TRANSITION_POWER)):
         energy_j[:, part] = run.integrals_at_mark[:, column] / 1000
-    moments = int(run.counts[MOMENTS])
-    moment_s, moment_w = run.moment_s[:moments], run.moment_mw[:moments] / 1000
-    if moments == 0 or moment_s[0] > 0:  # the first task has slack and joins later: the nodes draw power before that
+    moment_s, moment_w = run.moments.time_s[past].copy(), run.moments.power_mw[past] / 1000
+    if len(moment_s) == 0 or moment_s[0] > 0:  # the first task has slack and joins later: nodes draw power before that
         moment_s = np.append(0.0, moment_s)
-        moment_w = np.append(run.at_mark[0, POWER_MW] / 1000, moment_w)
+        moment_w = np.append(marks.power_mw[0] / 1000, moment_w)
     return TimeRecord(
-        node=run.node,
-        gpus=run.gpus,
+        node=tasks.node.copy(),
+        gpus=tasks.gpus.copy(),
         joined_s=joined_s,
-        start_s=run.start_s,
-        end_s=run.end_s,
-        outcome=run.outcome,
-        mark_s=run.mark_s,
+        start_s=tasks.start_s.copy(),
+        end_s=tasks.end_s.copy(),
+        outcome=tasks.outcome.copy(),
+        mark_s=marks.time_s.copy(),
         energy_j=energy_j,
-        gpu_s=run.integrals_at_mark[:, GPU_TIME] / 1000,
-        power_w=run.at_mark[:, POWER_MW] / 1000,
-        allocated_gpus=run.at_mark[:, ALLOCATED_MILLI] / 1000,
-        queued=run.at_mark[:, QUEUED_TASKS],
-        running=run.at_mark[:, RUNNING_NOW],
+        gpu_s=run.integrals_at_mark[:, ALLOCATED] / 1000,
+        power_w=marks.power_mw / 1000,
+        allocated_gpus=marks.allocated_milli / 1000,
+        queued=marks.queued.copy(),
+        running=marks.running.copy(),
         moment_s=moment_s,
         moment_w=moment_w,
         horizon_s=run.horizon_s,
         patience_s=options.patience_s,
+        asleep_nodes=marks.asleep.copy(),
+        transition_nodes=marks.in_transition.copy(),
+        wakes=int(run.sleep.now[0].wakes),
+        asleep_node_s=float(run.sleep.now[0].asleep_node_s),
+        moves=moves.moves if moves is not None else 0,
+        paused_gpu_s=moves.paused_gpu_s if moves is not None else 0.0,
     )

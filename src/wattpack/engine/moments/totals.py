@@ -2,37 +2,28 @@
 
 from __future__ import annotations
 
-from wattpack.engine.core.state import ALLOCATED, BASE_POWER, CPU_POWER, GPU_POWER, State
-from wattpack.engine.moments.run import (
-    ALLOCATED_MILLI,
-    BASE_ENERGY,
-    CPU_ENERGY,
-    GPU_ENERGY,
-    GPU_TIME,
-    INTEGRALS,
-    MARKS,
-    MOMENTS,
-    POWER_MW,
-    QUEUED,
-    QUEUED_TASKS,
-    RUNNING_NOW,
-    RUNNING_TASKS,
-    MomentRun,
-)
+from wattpack.engine.core.state import ALLOCATED, BASE_POWER, COLUMNS, CPU_POWER, GPU_POWER, State
+from wattpack.engine.moments.run import ASLEEP_POWER, INTEGRALS, TRANSITION_POWER, MomentRun
 from wattpack.jit import inner, step
 from wattpack.model.power import kernel_total_power
 
 
 @step
-def it_power_mw(state: State) -> int:
+def it_power_mw(state: State, run: MomentRun) -> int:
     """Milliwatts that all nodes draw."""
-    return kernel_total_power(state.totals[CPU_POWER], state.totals[GPU_POWER], state.totals[BASE_POWER])
+    awake_mw = kernel_total_power(
+        state.totals[CPU_POWER] - run.hidden[CPU_POWER],
+        state.totals[GPU_POWER] - run.hidden[GPU_POWER],
+        state.totals[BASE_POWER] - run.hidden[BASE_POWER],
+    )
+    return awake_mw + run.sleep.now[0].asleep_mw + run.sleep.now[0].transition_mw
 
 
 @step
-def committed_mw(state: State) -> int:
-    """Milliwatts that a budget is compared with."""
-    return it_power_mw(state)
+def committed_mw(state: State, run: MomentRun) -> int:
+    """Milliwatts that a budget is compared with: nodes with tasks that wait for a wake as if the tasks ran."""
+    as_if_awake_mw = kernel_total_power(state.totals[CPU_POWER], state.totals[GPU_POWER], state.totals[BASE_POWER])
+    return as_if_awake_mw - run.sleep.now[0].saved_mw
 
 
 @inner
@@ -41,37 +32,55 @@ def pass_time(state: State, run: MomentRun, now_s: float) -> None:
 
     A mark at this very time is filled later: its columns are what holds from the mark on.
     """
-    while run.counts[MARKS] < len(run.mark_s) and run.mark_s[run.counts[MARKS]] < now_s:
+    now = run.now[0]
+    while now.marks < len(run.marks) and run.marks[now.marks].time_s < now_s:
         fill_mark(state, run)
     integrate(state, run, now_s)
 
 
 @step
 def integrate(state: State, run: MomentRun, now_s: float) -> None:
-    passed_s = now_s - run.clock_s[0]
-    run.integrals[GPU_ENERGY] += state.totals[GPU_POWER] * passed_s
-    run.integrals[CPU_ENERGY] += state.totals[CPU_POWER] * passed_s
-    run.integrals[BASE_ENERGY] += state.totals[BASE_POWER] * passed_s
-    run.integrals[GPU_TIME] += state.totals[ALLOCATED] * passed_s
-    run.clock_s[0] = now_s
+    now = run.now[0]
+    passed_s = now_s - now.clock_s
+    for column in range(COLUMNS):
+        run.integrals[column] += (state.totals[column] - run.hidden[column]) * passed_s
+    sleep = run.sleep.now[0]
+    run.integrals[ASLEEP_POWER] += sleep.asleep_mw * passed_s
+    run.integrals[TRANSITION_POWER] += sleep.transition_mw * passed_s
+    sleep.asleep_node_s += sleep.asleep_nodes * passed_s
+    now.measured_s += passed_s
+    now.clock_s = now_s
+
+
+@step
+def restart_integrals(run: MomentRun) -> None:
+    """Measure from now on."""
+    run.now[0].measured_s = 0.0
+    for column in range(INTEGRALS):
+        run.integrals[column] = 0.0
 
 
 @step
 def fill_mark(state: State, run: MomentRun) -> None:
-    mark = run.counts[MARKS]
-    integrate(state, run, run.mark_s[mark])
+    now = run.now[0]
+    mark = run.marks[now.marks]
+    integrate(state, run, mark.time_s)
     for column in range(INTEGRALS):
-        run.integrals_at_mark[mark, column] = run.integrals[column]
-    run.at_mark[mark, POWER_MW] = it_power_mw(state)
-    run.at_mark[mark, ALLOCATED_MILLI] = state.totals[ALLOCATED]
-    run.at_mark[mark, QUEUED_TASKS] = run.counts[QUEUED]
-    run.at_mark[mark, RUNNING_NOW] = run.counts[RUNNING_TASKS]
-    run.counts[MARKS] += 1
+        run.integrals_at_mark[now.marks, column] = run.integrals[column]
+    mark.power_mw = it_power_mw(state, run)
+    mark.allocated_milli = state.totals[ALLOCATED] - run.hidden[ALLOCATED]
+    mark.queued = now.queued
+    mark.running = now.running
+    mark.asleep = run.sleep.now[0].asleep_nodes
+    mark.in_transition = run.sleep.now[0].transition_nodes
+    now.marks += 1
 
 
 @step
-def note_moment(state: State, run: MomentRun, now_s: float) -> None:
-    """Write down the power that holds from this moment on."""
-    moment = run.counts[MOMENTS]
-    run.moment_s[moment], run.moment_mw[moment] = now_s, it_power_mw(state)
-    run.counts[MOMENTS] += 1
+def note_moment(state: State, run: MomentRun) -> None:
+    """Write down the power that holds from this moment on. Python may come between two parts of a moment."""
+    now = run.now[0]
+    if now.moments == 0 or run.moments[now.moments - 1].time_s < now.clock_s:
+        now.moments += 1
+    moment = run.moments[now.moments - 1]
+    moment.time_s, moment.power_mw = now.clock_s, it_power_mw(state, run)

@@ -10,7 +10,6 @@ from wattpack.engine.core.explain import Explanation, explain
 from wattpack.engine.core.state import BASE_POWER, CPU_POWER, GPU_POWER, NOWHERE
 from wattpack.engine.moments.options import FIFO
 from wattpack.engine.moments.record import NO_PART, WAITING
-from wattpack.engine.moments.run import BUDGET_STEPS
 from wattpack.engine.moments.simulate import Simulation
 from wattpack.model.power import added_power_mw, total_power
 
@@ -44,26 +43,27 @@ class Why:
 def why(simulation: Simulation, task: int) -> Why:
     """What holds `task` back at the end of the horizon of a simulation that has run to its end."""
     run, engine, state = simulation.run, simulation.engine, simulation.engine.state
-    outcome = int(run.outcome[task])
+    tasks = run.tasks
+    outcome = int(tasks.outcome[task])
     if outcome != WAITING:
         return Why(task, NOT_ARRIVED if outcome == NO_PART else SETTLED, outcome)
-    if run.joined_s[task] > run.horizon_s:
+    if tasks.joined_s[task] > run.horizon_s:
         return Why(task, NOT_JOINED, outcome)
-    waits = np.flatnonzero((run.outcome == WAITING) & (run.joined_s <= run.horizon_s))
-    waits = waits[np.argsort(run.rank[waits])]
-    ahead = int((run.rank[waits] < run.rank[task]).sum())
-    k = int(run.sequence[task])
+    waits = np.flatnonzero((tasks.outcome == WAITING) & (tasks.joined_s <= run.horizon_s))
+    waits = waits[np.argsort(tasks.rank[waits])]
+    ahead = int((tasks.rank[waits] < tasks.rank[task]).sum())
+    k = int(tasks.task_class[task])
     explanation = explain(engine, k, run.luck[task])
-    budget_w = float(run.budget_mw[run.counts[BUDGET_STEPS]]) / 1000
+    budget_w = float(run.budget_mw[run.now[0].budget_steps]) / 1000
     committed_w = int(total_power(*(state.totals[part] for part in (CPU_POWER, GPU_POWER, BASE_POWER)))) / 1000
     added_w, held_by = 0.0, NO_ROOM
     if explanation.node != NOWHERE:
         gpu = max((explanation.gpus & -explanation.gpus).bit_length() - 1, 0)  # the first, for tasks that share one
         node, asked = state.nodes[explanation.node], state.tasks[k]
-        added_w = int(added_power_mw(node, asked, gpu, state.world.gpu_draw_mw)) / 1000
+        added_w = int(added_power_mw(node, asked, gpu, state.world.gpu_draw_mw) - node.wake_mw) / 1000
         held_by = BUDGET if added_w > 0 and committed_w + added_w > budget_w else STARTS
     discipline = simulation.options.discipline
-    same = waits if discipline == FIFO else waits[run.sequence[waits] == k]
+    same = waits if discipline == FIFO else waits[tasks.task_class[waits] == k]
     first = int(same[0])
     if first != task and (discipline == FIFO or held_by == STARTS):
         held_by = BEHIND if discipline == FIFO else SAME_CLASS
