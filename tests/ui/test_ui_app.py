@@ -42,7 +42,17 @@ def test_a_run_is_the_command_that_it_shows_and_its_folder_has_what_the_command_
         assert results["data"] == json.loads(embedded[1])  # one payload: the report's
         async with front.session.get(f"{front.address}/api/runs/{run['id']}/files/report.html") as answer:
             assert answer.headers["Content-Security-Policy"].startswith("sandbox")
-        exec(ended["python"].replace('save_report("report.html")', "to_pandas()"), {})
+
+    served(tmp_path, test)
+
+
+def test_the_python_that_the_page_shows_runs(tmp_path: Path) -> None:
+    async def test(front: Front) -> None:
+        for more in ({}, {"kind": "simulate", "traces": ["default"], "load": 0.5, "days": 0.01, "patience": "2h"}):
+            _, told = await front.ask("POST", "/api/words", asked(front, **more))
+            found: dict[str, Any] = {}
+            exec(told["python"].replace("report.html", str(tmp_path / "report.html")), found)
+            assert "comparison" in found or found["run"].numbers.kwh > 0
 
     served(tmp_path, test)
 
