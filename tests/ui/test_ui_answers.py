@@ -48,7 +48,7 @@ def unpacked(data: bytes) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
 def state_at(header: dict[str, Any], arrays: dict[str, np.ndarray], frame: int) -> dict[str, np.ndarray]:
     """The nodes after a frame, as the page's script replays them."""
     nodes, found = len(header["names"]), {}
-    for name in ("Used", "Cpu", "Watts", "Lost", "State"):
+    for name in ("Used", "Cpu", "Watts", "Lost", "State", "Owner"):
         rows = arrays[f"first{name}"].reshape(nodes, -1).copy()
         changes = arrays[f"change{name}"].reshape(len(arrays["changeNode"]), -1)
         for i in range(int(arrays["frameStart"][frame])):
@@ -75,6 +75,7 @@ def test_the_map_at_each_arrival_adds_up_to_what_the_run_recorded(sources: Sourc
         assert state["Watts"].sum() == pytest.approx(totals[frame, 0], rel=1e-6)
         assert state["Used"].sum() == totals[frame, 1] * 1000
         assert state["Lost"].sum() / 1000 == pytest.approx(totals[frame, 2], abs=0.02)
+        assert np.array_equal(state["Owner"] > 0, state["Used"] > 0)  # a GPU in use has an owner
         assert (state["State"] == header["states"].index("awake")).all()
 
 
@@ -89,6 +90,8 @@ def test_the_map_over_time_lets_tasks_go_and_draws_what_the_run_draws(sources: S
     assert np.array_equal(totals[1:, 0], record.moment_w[held])
     assert totals[:, 3].max() > totals[-1, 3]  # tasks have left
     assert (arrays["eventSign"] < 0).any()
+    last = state_at(header, arrays, header["frames"])
+    assert np.array_equal(last["Owner"] > 0, last["Used"] > 0)
 
 
 def test_many_tasks_are_drawn_in_few_frames(sources: Sources, monkeypatch: pytest.MonkeyPatch) -> None:

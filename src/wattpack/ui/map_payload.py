@@ -17,11 +17,13 @@ from wattpack.engine.live.one_decision import place_one, release_one
 from wattpack.model.fragmentation import REASONS
 from wattpack.model.nodes import Datacenter
 from wattpack.model.power import GPU_MILLI, PowerProfile, nodes_power_mw, total_power
+from wattpack.model.tasks import TaskClass
 from wattpack.policies.expression import parse
 from wattpack.report.style import REASONS as REASON_LOOKS
 from wattpack.ui.map_events import Events
 
 CHEAPEST = "random"  # no decision is made: any policy will do
+OWNERS = ("free", "shared by tasks", "a task of 1 GPU", "a task of several GPUs")  # of a GPU
 NODE_STATES = ("awake",)  # a node that sleeps will be one more
 GIB_MIB = 1024
 
@@ -37,6 +39,7 @@ def map_payload(events: Events) -> bytes:
     totals[0] = changes.totals()
     starts, failed, event = [0], [0], 0
     sequence = events.workload.sequence
+    owners = [_owner(task) for task in events.workload.classes]
     rows = zip(
         sequence[events.task].tolist(), events.node.tolist(), events.gpus.tolist(), events.sign.tolist(), strict=True
     )
@@ -48,8 +51,10 @@ def map_payload(events: Events) -> bytes:
                 missed += 1
             elif sign > 0:
                 place_one(engine.state, engine.plan, k, node, gpus)
+                changes.own(node, gpus, owners[k])
             else:
                 release_one(engine.state, engine.plan, k, node, gpus)
+                changes.own(node, gpus, 0)
         changed = events.node[event:end]
         changes.note(np.unique(changed[changed >= 0]) if end - event > 1 else changed[changed >= 0])
         event = end
@@ -81,6 +86,7 @@ class Changes:
         self.engine, self.width, self.count = engine, width, 0
         self.nodes: Any = engine.state.nodes
         self.capacity = np.minimum(np.arange(width)[None, :], engine.datacenter.gpus[:, None] - 1) == np.arange(width)
+        self.owner = np.zeros((len(engine.datacenter), width), dtype=np.uint8)
         self.rows: dict[str, NDArray[Any]] = {
             "Node": np.zeros(most, dtype=np.uint32),
             "Used": np.zeros((most, width), dtype=np.uint16),
@@ -88,6 +94,7 @@ class Changes:
             "Watts": np.zeros(most, dtype=np.float32),
             "Lost": np.zeros((most, len(REASONS)), dtype=np.uint16),
             "State": np.zeros(most, dtype=np.uint8),
+            "Owner": np.zeros((most, width), dtype=np.uint8),
         }
 
     def read(self, nodes: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
@@ -100,7 +107,14 @@ class Changes:
             "Watts": (nodes_power_mw(found) / 1000).astype(np.float32),
             "Lost": np.rint(found.fragmentation_micro / MICRO).astype(np.uint16),
             "State": np.zeros(len(nodes), dtype=np.uint8),
+            "Owner": self.owner[nodes],
         }
+
+    def own(self, node: int, gpus: int, owner: int) -> None:
+        """A task came to these GPUs, or left them (0): one that others still share keeps its owner."""
+        for g in range(gpus.bit_length()):
+            if gpus >> g & 1 and (owner or self.nodes.gpu_left[node, g] == GPU_MILLI):
+                self.owner[node, g] = owner
 
     def note(self, nodes: NDArray[np.int64]) -> None:
         end = self.count + len(nodes)
@@ -119,6 +133,11 @@ class Changes:
 
     def taken(self) -> dict[str, NDArray[Any]]:
         return {f"change{name}": values[: self.count] for name, values in self.rows.items()}
+
+
+def _owner(task: TaskClass) -> int:
+    """The place in `OWNERS` of a GPU that such a task takes."""
+    return 1 if task.gpu_milli < GPU_MILLI else 2 if task.num_gpu == 1 else 3
 
 
 def nodes_total_mw(totals: NDArray[np.int64]) -> int:
@@ -173,6 +192,7 @@ def _header(events: Events, width: int) -> dict[str, Any]:
             for name in REASONS
         ],
         "states": list(NODE_STATES),
+        "owners": list(OWNERS),
         "chosen": events.chosen,
     }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import signal
 import sys
@@ -29,6 +30,8 @@ async def serve_until_stopped(
     desk: Desk, host: str, port: int, token: str | None, started: Callable[[str], None]
 ) -> None:
     """Serve until SIGINT or SIGTERM; `started` is told the address."""
+    # What is no HTTP gets a 400 and no lines in the terminal; faults of our own are logged by `app.one_line`.
+    logging.getLogger("aiohttp.server").setLevel(logging.CRITICAL)
     runner = web.AppRunner(new_app(desk, host, token), access_log=None, shutdown_timeout=CLOSE_S)
     await runner.setup()
     try:

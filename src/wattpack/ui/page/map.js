@@ -4,7 +4,7 @@ import { byId, element } from "./parts.js";
 import { allChoices, ask, fillSelect, tried } from "./asking.js";
 import { policiesOf, takeAddress } from "./scene.js";
 import { MapData } from "./map_data.js";
-import { MapDrawing, cssOf, scaleOf } from "./map_draw.js";
+import { MapDrawing, cssOf, ownersOf, scaleOf } from "./map_draw.js";
 
 const HOUR = 3600, DAY = 86400;
 const state = { sides: [], frame: 0, playing: 0, by: "share", zoom: 1, pinned: -1, asked: null };
@@ -99,6 +99,11 @@ function legend() {
   };
   if (state.by === "fragmentation") {
     box.replaceChildren(key(cssOf(table[0]), "in use"), ...data.reasons.map((reason) => key(dark.matches ? reason.dark : reason.light, reason.name)));
+    return;
+  }
+  if (state.by === "owner") {
+    const owners = ownersOf(dark.matches);
+    box.replaceChildren(...data.owners.map((name, place) => key(cssOf(owners[place]), name)));
     return;
   }
   const most = state.sides[0].drawing.mostWatts;

@@ -9,6 +9,7 @@ export class MapData {
   /** @type {{label: string, more: string, model: string, gpus: number, cpuMilli: number}[]} */ groups;
   /** @type {{name: string, light: string, dark: string}[]} */ reasons;
   /** @type {string[]} */ states;
+  /** @type {string[]} */ owners;
   /** @type {string[]} */ classes;
   /** @type {string[] | null} */ taskNames;
   /** @type {Record<string, any>} */ of;
@@ -30,6 +31,7 @@ export class MapData {
     this.watts = of.firstWatts.slice();
     this.lost = of.firstLost.slice(); // [nodes, reasons] milli-GPU that the target workload cannot use
     this.state = of.firstState.slice();
+    this.owner = of.firstOwner.slice(); // [nodes, width] who has the GPU
     this.frame = 0;
     // The change of the same node before each change; -1: it was as at the start.
     const latest = new Int32Array(this.nodes).fill(-1), before = new Int32Array(of.changeNode.length);
@@ -45,7 +47,11 @@ export class MapData {
   copy(node, change) {
     const { of, width } = this, first = change < 0, from = first ? node : change;
     const [used, cpu, watts, lost, state] = first ? [of.firstUsed, of.firstCpu, of.firstWatts, of.firstLost, of.firstState] : [of.changeUsed, of.changeCpu, of.changeWatts, of.changeLost, of.changeState];
-    for (let g = 0; g < width; g++) this.used[node * width + g] = used[from * width + g];
+    const owner = first ? of.firstOwner : of.changeOwner;
+    for (let g = 0; g < width; g++) {
+      this.used[node * width + g] = used[from * width + g];
+      this.owner[node * width + g] = owner[from * width + g];
+    }
     for (let r = 0; r < REASONS; r++) this.lost[node * REASONS + r] = lost[from * REASONS + r];
     this.cpu[node] = cpu[from];
     this.watts[node] = watts[from];

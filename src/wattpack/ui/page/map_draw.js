@@ -27,6 +27,10 @@ export function scaleOf(dark) {
   return table;
 }
 
+// Colours of who has a GPU, Okabe and Ito's: free, shared, one GPU of a task, one of several.
+const OWNERS = { light: ["#e4e2dc", "#56b4e9", "#e69f00", "#7a2d00"], dark: ["#363d46", "#8fd3fb", "#f5b82e", "#d55e00"] };
+export const ownersOf = (dark) => Uint32Array.from(OWNERS[dark ? "dark" : "light"], (colour) => packed(rgb(colour)));
+
 export const cssOf = (colour) => `rgb(${colour & 255} ${colour >> 8 & 255} ${colour >> 16 & 255})`;
 
 export class MapDrawing {
@@ -39,6 +43,7 @@ export class MapDrawing {
   by = "share";
   mostWatts = 1;
   /** @type {Uint32Array} */ reasonTable;
+  /** @type {Uint32Array} */ ownerTable;
 
   constructor(canvas) {
     this.canvas = canvas;
@@ -61,7 +66,7 @@ export class MapDrawing {
     const counts = data.groups.map(() => 0);
     for (let n = 0; n < data.nodes; n++) counts[data.of.type[n]]++;
     const heads = data.groups.length * HEAD * ratio;
-    const room = Math.max(heads * 1.2, height * zoom * zoom * ratio - heads);
+    const all = height * zoom * zoom * ratio, room = Math.max(heads * 0.7, all - heads * 0.7);
     let found = null;
     for (let cell = LARGEST * ratio * Math.max(1, zoom / 2); cell >= 1 && !found; cell = cell > 4 ? cell - 1 : cell - 0.5) {
       const whole = Math.floor(cell), gap = cell >= 6 ? 3 : cell >= 3 ? 2 : 1;
@@ -74,7 +79,7 @@ export class MapDrawing {
     }
     for (let block = 3; block >= 1 && !found; block--) {
       const plan = this.plan(counts, wide, () => ({ cell: 0, block, gap: 0, wide: block, high: block }));
-      if (plan.cells <= room || block === 1) found = plan;
+      if (plan.cells <= Math.max(room, all) || block === 1) found = plan;
     }
     found.high = Math.min(found.high, Math.floor(MOST_PIXELS / wide));
     Object.assign(this, { plans: found.groups, ratio, wide, high: found.high });
@@ -159,6 +164,7 @@ export class MapDrawing {
       const watts = group.gpus ? data.of.draw[type * 1001 + used] : 0;
       return watts > 0 ? table[Math.max(1, Math.min(1000, Math.round(watts / this.mostWatts * 1000)))] : table[0];
     }
+    if (this.by === "owner") return group.gpus ? this.ownerTable[data.owner[n * data.width + g]] : table[used];
     if (this.by === "fragmentation") {
       if (!group.gpus || used === 1000) return table[0];
       const { sum, reason } = data.lostOf(n);
@@ -172,6 +178,7 @@ export class MapDrawing {
 
   setColours(by, data) {
     this.by = by;
+    this.ownerTable = ownersOf(this.dark);
     this.mostWatts = Math.max(1, ...data.groups.map((_, type) => data.of.draw[type * 1001 + 1000]));
     const own = rgb(this.look.paper);
     this.reasonTable = new Uint32Array(data.reasons.length * 11);
