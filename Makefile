@@ -36,7 +36,7 @@ check: setup-dev ## format, lint, types (also of the page's scripts), layers, wo
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -q --noconftest tests/test_layers.py
 	$(BIN)/python tools/check_ci_files.py
-	@sh tools/check_js.sh
+	sh tools/check_js.sh
 
 format: setup-dev ## rewrite the files as `make check` wants them
 	$(BIN)/ruff format .

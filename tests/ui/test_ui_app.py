@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+import wattpack as wp
+from cli.files import write_timed_tasks
 from ui.served import Front, served
 from wattpack.cli import main
 from wattpack.ui.app import new_app, new_desk
@@ -22,37 +24,42 @@ def asked(front: Front, **more: Any) -> dict[str, Any]:
     return {"datacenter": front.nodes, "traces": [front.tasks], "policies": ["pwr"], "seeds": 1, **more}
 
 
-def test_a_run_is_the_command_that_it_shows_and_its_folder_has_what_the_command_writes(tmp_path: Path) -> None:
+def test_a_run_is_the_command_that_it_shows_and_has_the_numbers_of_the_python_that_it_shows(tmp_path: Path) -> None:
     async def test(front: Front) -> None:
         status, run = await front.ask("POST", "/api/runs", asked(front))
         assert (status, run["state"]) == (200, "running")
         ended = await front.ended(run["id"])
         assert (ended["state"], ended["done"], ended["all"]) == ("done", 2, 2), ended
-        words = ended["command"].split()
-        assert words[:3] == ["wattpack", "compare", "--datacenter"]
+        assert ended["command"].split()[:4] == ["wattpack", "compare", "--datacenter", front.nodes]
         assert set(ended["files"]) == {"report.html", "summary.csv", "experiment.json"}
-        own = tmp_path / "own"
-        main([*words[1 : words.index("--out")], "--out", str(own)])
+        found: dict[str, Any] = {}
+        exec(ended["python"].replace("report.html", str(tmp_path / "report.html")), found)
+        found["comparison"].save_summary(tmp_path / "summary.csv")
         _, shown = await front.ask("GET", f"/api/runs/{run['id']}/files/summary.csv")
-        assert shown == (own / "summary.csv").read_bytes()
+        assert shown == (tmp_path / "summary.csv").read_bytes()
         _, results = await front.ask("GET", f"/api/runs/{run['id']}/results")
         assert results["kind"] == "curves"
-        embedded = re.search(r'id="data">(.*?)</script>', (own / "report.html").read_text(), re.DOTALL)
-        assert embedded is not None
-        assert results["data"] == json.loads(embedded[1])  # one payload: the report's
+        assert results["data"] == embedded(tmp_path / "report.html")  # one payload: the report's
         async with front.session.get(f"{front.address}/api/runs/{run['id']}/files/report.html") as answer:
             assert answer.headers["Content-Security-Policy"].startswith("sandbox")
 
     served(tmp_path, test)
 
 
-def test_the_python_that_the_page_shows_runs(tmp_path: Path) -> None:
+def embedded(report: Path) -> Any:
+    """The data in a report."""
+    found = re.search(r'id="data">(.*?)</script>', report.read_text(), re.DOTALL)
+    assert found is not None
+    return json.loads(found[1])
+
+
+def test_the_python_of_a_run_in_time_runs(tmp_path: Path) -> None:
     async def test(front: Front) -> None:
-        for more in ({}, {"kind": "simulate", "traces": ["default"], "load": 0.5, "days": 0.01, "patience": "2h"}):
-            _, told = await front.ask("POST", "/api/words", asked(front, **more))
-            found: dict[str, Any] = {}
-            exec(told["python"].replace("report.html", str(tmp_path / "report.html")), found)
-            assert "comparison" in found or found["run"].numbers.kwh > 0
+        more = {"kind": "simulate", "traces": ["default"], "load": 0.5, "days": 0.01, "patience": "2h"}
+        _, told = await front.ask("POST", "/api/words", asked(front, **more))
+        found: dict[str, Any] = {}
+        exec(told["python"], found)
+        assert found["run"].numbers.kwh > 0
 
     served(tmp_path, test)
 
@@ -69,11 +76,23 @@ def test_a_run_in_time_has_the_numbers_of_simulate(tmp_path: Path) -> None:
         _, shown = await front.ask("GET", f"/api/runs/{run['id']}/files/time.csv")
         assert shown == (tmp_path / "own" / "time.csv").read_bytes()
         _, results = await front.ask("GET", f"/api/runs/{run['id']}/results")
-        embedded = re.search(r'id="data">(.*?)</script>', (tmp_path / "own" / "report.html").read_text(), re.DOTALL)
-        assert embedded is not None
-        assert results["data"] == json.loads(embedded[1])
+        assert results["data"] == embedded(tmp_path / "own" / "report.html")
 
     served(tmp_path, test)
+
+
+def test_tasks_of_a_file_run_at_their_own_times(tmp_path: Path) -> None:
+    timed = write_timed_tasks(tmp_path)
+
+    async def test(front: Front) -> None:
+        _, run = await front.ask("POST", "/api/runs", asked(front, kind="simulate", traces=[timed], policies=[]))
+        ended = await front.ended(run["id"])
+        assert ended["state"] == "done", ended
+        assert "--seeds" not in ended["command"]
+        _, results = await front.ask("GET", f"/api/runs/{run['id']}/results")
+        assert results["kind"] == "time"
+
+    served(tmp_path, test, traces=[timed])
 
 
 def test_a_run_that_the_command_refuses_ends_with_the_commands_own_line(tmp_path: Path, capsys: Any) -> None:
@@ -131,8 +150,7 @@ def test_a_server_that_ends_takes_its_runs_along(tmp_path: Path) -> None:
 
 def test_a_results_folder_of_the_command_line_is_shown_with_its_figures(tmp_path: Path) -> None:
     async def first(front: Front) -> None:
-        words = ["--datacenter", front.nodes, "--trace", front.tasks, "--policy", "pwr", "--seeds", "1", "--no-bound"]
-        main(["compare", *words, "--out", str(tmp_path / "own")])
+        wp.compare(front.nodes, front.tasks, ["pwr"], seeds=1, out=tmp_path / "own")
 
     async def test(front: Front) -> None:
         _, (run,) = await front.ask("GET", "/api/runs")

@@ -16,11 +16,12 @@ from wattpack.ui.security import check_address
 
 def test_a_foreign_host_is_turned_away_whatever_it_asks(tmp_path: Path) -> None:
     async def test(front: Front) -> None:
-        for host in ("evil.example", "evil.example:80", "127.0.0.1:1", "[", "localhost:99999999"):
+        for host in ("evil.example", "evil.example:80", "127.0.0.1.evil.example", "[", "192.0.2.1"):
             status, answer = await front.ask("GET", "/api/runs", headers={"Host": host})
             assert status == 403, host
             assert "expected this server's" in answer["error"]
-        assert (await front.ask("GET", "/api/runs", headers={"Host": f"localhost:{front.server.port}"}))[0] == 200
+        for host in (f"localhost:{front.server.port}", "127.0.0.1:9000"):  # the second through a tunnel
+            assert (await front.ask("GET", "/api/runs", headers={"Host": host}))[0] == 200
 
     served(tmp_path, test)
 
@@ -50,6 +51,18 @@ def test_with_a_token_nobody_without_it_gets_anything(tmp_path: Path) -> None:
         assert (await front.ask("GET", "/api/runs", headers={"Cookie": "wattpack-token=long-secret"}))[0] == 200
 
     served(tmp_path, test, token="long-secret")
+
+
+def test_a_file_of_the_command_line_that_vanishes_is_no_longer_offered(tmp_path: Path) -> None:
+    async def test(front: Front) -> None:
+        Path(front.nodes).unlink()
+        _, choices = await front.ask("GET", "/api/choices")
+        assert front.nodes not in [own["name"] for own in choices["datacenters"]]
+        status, answer = await front.ask("POST", "/api/map", {"datacenter": front.nodes, "trace": front.tasks})
+        assert status == 400
+        assert "cannot be read" in answer["error"]
+
+    served(tmp_path, test)
 
 
 @pytest.mark.parametrize(

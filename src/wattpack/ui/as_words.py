@@ -7,7 +7,9 @@ import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
+from wattpack.datasets.alibaba2023 import TRACES
 from wattpack.experiments.lineup import BASELINE
+from wattpack.experiments.spec.axes import FIRST_SEED
 from wattpack.policies.expression import canonical
 from wattpack.ui.sources import Sources
 from wattpack.ui.wire import Asked, RunRequest
@@ -23,7 +25,8 @@ def words_of(request: RunRequest, sources: Sources, plugins: Sequence[Path] = ()
         words += _option("--trace", sources.trace_path(name))
     for policy in request.policies:
         words += _option("--policy", canonical(policy))
-    words += _option("--seeds", str(request.seeds))
+    if is_drawn(request):
+        words += _option("--seeds", str(request.seeds))
     if request.profile != "paper":
         words += _option("--profile", sources.profile(request.profile).name)
     if request.kind == "compare":
@@ -47,6 +50,11 @@ def words_of(request: RunRequest, sources: Sources, plugins: Sequence[Path] = ()
     return words
 
 
+def is_drawn(request: RunRequest) -> bool:
+    """Whether there is anything to draw: not where tasks of files run at their own times."""
+    return request.kind == "compare" or request.load is not None or any(name in TRACES for name in request.traces)
+
+
 def command_of(words: Sequence[str]) -> str:
     return shlex.join(["wattpack", *words])
 
@@ -68,7 +76,7 @@ def python_of(request: RunRequest, sources: Sources) -> str:
     given["queue"] = request.queue or "backfill"
     options = "".join(f", {name}={_python(value)}" for name, value in given.items() if value not in (None, ""))
     policy = next(iter(policies), BASELINE)
-    call = f"wp.simulate({datacenter}, {_python(traces[0])}, {_python(policy)}, seed=0{options}{profile})"
+    call = f"wp.simulate({datacenter}, {_python(traces[0])}, {_python(policy)}, seed={FIRST_SEED}{options}{profile})"
     return f"import wattpack as wp\n\nrun = {call}\nprint(run.numbers)  # one policy, one seed\n"
 
 

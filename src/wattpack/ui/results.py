@@ -13,7 +13,7 @@ from wattpack.experiments.folder import ResultsFolder
 from wattpack.experiments.recent import Recent
 from wattpack.experiments.scenario import Inputs, Scenario
 from wattpack.experiments.spec.axes import resolve
-from wattpack.experiments.timed_experiment import DEFAULT_POLICIES, timed_experiment
+from wattpack.experiments.timed_experiment import DEFAULT_POLICIES, DEFAULT_SEEDS, timed_experiment
 from wattpack.experiments.timed_fields import timed_of
 from wattpack.experiments.timed_table import group_titles, timed_table
 from wattpack.report.html import colours, options
@@ -23,7 +23,7 @@ from wattpack.report.sections import summary_section, trace_table, trace_tiles
 from wattpack.report.style import trace_title
 from wattpack.report.time_page import time_summary, time_tables
 from wattpack.report.time_payload import time_payload
-from wattpack.ui.as_words import SIGNALS
+from wattpack.ui.as_words import SIGNALS, is_drawn
 from wattpack.ui.runs import Run, files_of, progress
 from wattpack.ui.sources import Sources
 from wattpack.ui.wire import RunRequest, RunResults
@@ -104,7 +104,7 @@ def _scenarios(request: RunRequest, sources: Sources) -> tuple[Inputs, tuple[Sce
             [sources.datacenter_path(request.datacenter)],
             [sources.trace_path(name) for name in request.traces],
             request.policies or DEFAULT_POLICIES,
-            request.seeds,
+            request.seeds if is_drawn(request) else DEFAULT_SEEDS,
             sources.profile(request.profile),
             (request.add, request.remove, request.replace),
         )

@@ -50,6 +50,7 @@ class Run:
         self.started_s = time.monotonic()
         self.seconds = 0.0
         self.process: asyncio.subprocess.Process | None = None
+        self.watch: asyncio.Task[None] | None = None
         self.changed = asyncio.Event()
 
     def status(self) -> RunStatus:
@@ -96,7 +97,6 @@ class Runs:
     ) -> None:
         self.folder, self.sources, self.plugins = folder, sources, [file.resolve() for file in plugins]
         self.runs: dict[str, Run] = {}
-        self._watches: set[asyncio.Task[None]] = set()
         for place, path in enumerate(results, 1):
             if not (path / "experiment.json").is_file():
                 raise UserError(f"--results {path}: no experiment.json in it, expected a results folder")
@@ -139,9 +139,7 @@ class Runs:
                 start_new_session=True,
             )
         self.runs[id_] = run
-        watch = asyncio.create_task(self._watch(run))
-        self._watches.add(watch)
-        watch.add_done_callback(self._watches.discard)
+        run.watch = asyncio.create_task(self._watch(run))
         return run
 
     async def _watch(self, run: Run) -> None:
@@ -176,8 +174,8 @@ class Runs:
     async def forget(self, run: Run) -> None:
         """Remove a run of this page with its folder; a folder of the command line is only closed."""
         await self.cancel(run)
-        for watch in list(self._watches) if run.process is not None else ():
-            await asyncio.wait([watch], timeout=PATIENCE_S)
+        if run.watch is not None:
+            await asyncio.wait([run.watch], timeout=PATIENCE_S)
         del self.runs[run.id]
         if run.request is not None:
             shutil.rmtree(run.folder, ignore_errors=True)
@@ -186,8 +184,9 @@ class Runs:
         """End what is still on: no run outlives the page's server."""
         for run in list(self.runs.values()):
             await self.cancel(run)
-        if self._watches:
-            await asyncio.wait(self._watches, timeout=PATIENCE_S)
+        watches = [run.watch for run in self.runs.values() if run.watch is not None]
+        if watches:
+            await asyncio.wait(watches, timeout=PATIENCE_S)
 
 
 def progress(folder: Path) -> tuple[int, int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Literal
 
@@ -14,7 +15,7 @@ from wattpack.datasets.timed_files import read_timed_tasks
 from wattpack.energy.zones import ZONES
 from wattpack.errors import UserError
 from wattpack.experiments.recent import Recent
-from wattpack.files import make_folder, write_whole
+from wattpack.files import make_folder, why, write_whole
 from wattpack.model.nodes import Datacenter
 from wattpack.model.power import PROFILES, PowerProfile
 from wattpack.model.tasks import Workload
@@ -35,16 +36,21 @@ class Sources:
         self.traces = {name: name for name in (*traces, *alibaba2023.TRACES)}
         self._loaded = Recent(64)
         for name in datacenters:
-            self.load(name, load_datacenter)
+            load_datacenter(name)  # one that cannot be read stops the command
         for name in traces:
-            self.load(name, load_trace)
+            load_trace(name)
         for file in sorted((folder / UPLOADS).glob("*/*.csv")):
             kind = file.parent.name.partition("-")[0]
             (self.datacenters if kind == "nodes" else self.traces)[f"{file.parent.name}/{file.name}"] = str(file)
 
     def load(self, path: str, read):  # type: ignore[no-untyped-def]
         """Read once; a file that changed is read again."""
-        changed = Path(path).stat().st_mtime_ns if path not in (*DATACENTERS, *alibaba2023.TRACES) else 0
+        changed = 0
+        if path not in (*DATACENTERS, *alibaba2023.TRACES):
+            try:
+                changed = Path(path).stat().st_mtime_ns
+            except OSError as fault:
+                raise UserError(f"{path}: cannot be read ({why(fault)}), expected the CSV file") from None
         return self._loaded.get((path, changed, read), lambda: read(path))
 
     def datacenter_path(self, name: str) -> str:
@@ -107,15 +113,17 @@ class Sources:
     def datacenter_lines(self) -> list[DatacenterLine]:
         found = []
         for name, path in self.datacenters.items():
-            own: Datacenter = self.load(path, load_datacenter)
-            found.append(DatacenterLine(name, len(own), int(own.gpus.sum()), repr(own).partition(": ")[2]))
+            with suppress(UserError):  # a file that is gone or was spoilt is not offered
+                own: Datacenter = self.load(path, load_datacenter)
+                found.append(DatacenterLine(name, len(own), int(own.gpus.sum()), repr(own).partition(": ")[2]))
         return found
 
     def trace_lines(self) -> list[Trace]:
         found = []
         for name, path in self.traces.items():
-            own: Workload = self.load(path, load_trace)
-            found.append(Trace(name, len(own), name in alibaba2023.TRACES or _has_times(path)))
+            with suppress(UserError):
+                own: Workload = self.load(path, load_trace)
+                found.append(Trace(name, len(own), name in alibaba2023.TRACES or _has_times(path)))
         return found
 
 

@@ -25,9 +25,9 @@ export function request() {
     add: words("start-add"), remove: words("start-remove"), replace: words("start-replace"),
   };
   if (kind() === "compare") return { ...shared, bound: byId("start-bound").checked };
-  const text = (id) => byId(id).value.trim();
+  const text = (id) => byId(id).value.trim(), ownTimes = byId("start-own-times").checked;
   return {
-    ...shared, load: Number(byId("start-load").value), days: Number(byId("start-days").value), queue: byId("start-queue").value,
+    ...shared, load: ownTimes ? null : Number(byId("start-load").value), days: ownTimes ? null : Number(byId("start-days").value), queue: byId("start-queue").value,
     patience: text("start-patience"), pue: text("start-pue"), carbon: byId("start-carbon").value, price: text("start-price"), budget_kw: text("start-budget"),
   };
 }
@@ -99,6 +99,7 @@ function setUp(choices) {
   }
   byId("start-form").addEventListener("input", () => {
     for (const part of byId("start-form").querySelectorAll("[data-kind]")) part.hidden = part.dataset.kind !== kind();
+    for (const id of ["start-load", "start-days"]) byId(id).disabled = byId("start-own-times").checked;
     tellWords();
   });
   byId("start-form").addEventListener("submit", tried(async (event) => {
