@@ -126,6 +126,7 @@ def write_inputs(folder: Path, page: Path) -> None:
         (folder / name).write_text(NODES)
     for name in ("tasks.csv", "cluster/tasks.csv", *alibaba2023.TRACES):
         (folder / name).write_text("\n".join(timed) + "\n")
+    (folder / "caps.csv").write_text("cap,speed\n0.6,0.9\n1,1\n")
     (folder / "wattpack.toml").write_text('policy = "ocs"\n')
     for language, text in blocks(page):
         if language in ("python", "toml") and (name := re.match(r"# (\w+\.(?:py|toml))\n", text)):

@@ -125,6 +125,7 @@ def experiment(draw: Any) -> Json:
     optional = {"profile": ["linear", "paper"], "up_to": 0.5, "batch": [1, 3], "batch_milp_seconds": 1.0, "name": "x"}
     optional["power"] = "power.toml"
     optional["timed"] = {"queue": ["drop", "fifo"], "horizon": "10m", "pue": 1.2, "carbon": "DEU", "budget_kw": 5}
+    optional["timed"] |= {"sleep": [False, "idle=1m,reserve=0"], "cap": [0.7, "off"]}
     chosen = draw(st.lists(st.sampled_from(sorted(optional)), max_size=2, unique=True))
     axes |= {key: optional[key] for key in chosen if key != "batch_milp_seconds" or "batch" in chosen}
     if draw(st.booleans()):

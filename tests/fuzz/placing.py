@@ -40,7 +40,11 @@ def explain(building: Building) -> list[str]:
     if draw(st.integers(0, 2)) == 0:
         building.add("tasks.csv", csv_file(timed_task_rows(), faults and draw(st.integers(0, 3)) == 0))
         timed = {"--at": number("0", "1m", "2h"), "--queue": number("fifo", "drop"), "--patience": number("30s", "2h")}
-        timed |= {"--budget-kw": number("1", "100")}
+        timed |= {
+            "--budget-kw": number("1", "100"),
+            "--sleep": number("on", "idle=1s,reserve=0"),
+            "--cap": number("0.7"),
+        }
     words = ["explain", "nodes.csv", "tasks.csv", "--policy", draw(one_policy(faults))]
     words += ["--task", draw(st.sampled_from(("t0", "t1", "t3", "nosuch", "")))]
     live = (
@@ -98,8 +102,12 @@ def bound(building: Building) -> list[str]:
         "--offline": number("0.05"),
         **EDITS,
     }
+    if draw(st.booleans()):  # a reserve is refused without the watts of sleep
+        words += ["--sleep-w", "10"]
+        options["--reserve"] = number("2%", "0", "3", "50%")
     if faults:
         options["--against"] = st.sampled_from(("nowhere", ".", "nodes.csv", *NAMES))
+        options["--sleep-w"] = number("0", "1e9")
     return words + draw(given_options(options, faults, {"--offline": ODD_COUNT}))
 
 

@@ -62,6 +62,7 @@ def simulate(building: Building) -> list[str]:
     building.add("tasks.csv", csv_file(timed_task_rows(), wrong == "tasks"))
     building.add("speeds.csv", csv_file(st.just(SPEEDS), faults and draw(st.integers(0, 3)) == 0))
     building.add("prices.csv", csv_file(st.just(PRICES), faults and draw(st.integers(0, 3)) == 0))
+    building.add("caps.csv", csv_file(st.just(CAPS), faults and draw(st.integers(0, 3)) == 0))
     words = ["simulate", "--datacenter", "nodes.csv", "--trace", "tasks.csv", "--policy", draw(one_policy(faults))]
     words += ["--out", building.output(folder=True)]
     if draw(st.integers(0, 3)) == 0:
@@ -86,6 +87,8 @@ def simulate(building: Building) -> list[str]:
         "--budget-kw": number("1", "100"),
         "--speed": number("typical", "speeds.csv"),
         "--speed-reference": number("0.5"),
+        **SLEEP_AND_CAPS,
+        "--cap-speed": number("caps.csv"),
         "--sample": number("60s", "1m"),
         "--target": TARGETS,
         "--seeds": FEW,
@@ -95,6 +98,7 @@ def simulate(building: Building) -> list[str]:
     }
     # Never a length that is allowed and large: a year of tasks is good input, and takes long.
     odd = {"--workers": ODD_COUNT, "--on": ODD_PLACES, **dict.fromkeys(EDITS, ODD_EDITS)}
+    odd |= {"--sleep": ODD_SLEEP, "--cap": ODD_CAPS}
     odd |= dict.fromkeys(("--days", "--load", "--seeds", "--horizon", "--sample"), ODD_COUNT)
     return words + draw(given_options(options, faults, odd))
 
@@ -120,16 +124,29 @@ def plan(building: Building) -> list[str]:
         "--horizon": number("1m", "1h"),
         "--budget-kw": number("1", "100"),
         "--speed": number("typical"),
+        **SLEEP_AND_CAPS,
         "--seeds": FEW,
         **power_options(building),
         **places_of_runs(building),
     }
-    odd = {"--workers": ODD_COUNT, "--on": ODD_PLACES}
+    odd = {"--workers": ODD_COUNT, "--on": ODD_PLACES, "--sleep": ODD_SLEEP, "--cap": ODD_CAPS}
     odd |= dict.fromkeys(("--days", "--load", "--seeds", "--horizon"), ODD_COUNT)
     return words + draw(given_options(options, faults, odd))
 
 
 SPEEDS = [["model", "speed"], *([model, "0.5"] for model in ("T4", "G2", "P100", "V100M16", "A10", "G3", "L4", "H100"))]
+
+CAPS = [["cap", "speed"], ["1", "1"], ["0.5", "0.7"]]
+
+SLEEP_AND_CAPS: dict[str, Strategy[str] | None] = {
+    "--sleep": number("on", "idle=6m", "idle=1s,wake=2m,shutdown=0,reserve=0,watts=5", "reserve=50%"),
+    "--cap": number("0.7", "T4=0.5", "1"),
+}
+ODD_SLEEP = (
+    st.sampled_from(("6m", "idle", "idle=", "idle=-1", "wake=inf", "reserve=101%", "watts=nan", "sleep=1", "="))
+    | odd_text()
+)
+ODD_CAPS = st.sampled_from(("T4", "T4=0", "T4=1.1", "=0.5", "nan", "0.7,0.8", "X=0.5", "T4=0.5,T4=0.5")) | odd_text()
 
 PRICES = [
     ["timestamp", "price_per_kwh", "currency"],

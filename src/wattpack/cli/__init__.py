@@ -94,6 +94,10 @@ given_words: ContextVar[tuple[str, ...]] = ContextVar("given_words", default=())
 OUTPUTS = ("--out", "--decisions", "--series", "--placements-out", "--tasks-out", "--readings", "--figure")
 
 
+# Options that may stand alone: without a value they mean this one.
+ALONE = {"--sleep": "on"}
+
+
 def new_app() -> Any:
     from cyclopts import App, Parameter  # 80 ms: not for `wattpack --help`
 
@@ -233,6 +237,8 @@ def _with_paths(words: list[str]) -> list[str]:
             raise UserError(f"{option} '': empty, expected a path")
         if option in OUTPUTS and not equals and following == "-":  # the parser would take `-` for an option
             taken[place : place + 2] = [f"{option}=-"]
+        if option in ALONE and (value == "" if equals else following is None or following.startswith("-")):
+            taken[place] = f"{option}={ALONE[option]}"
     return [_expanded(word) for word in taken]
 
 

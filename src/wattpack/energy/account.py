@@ -82,6 +82,11 @@ class Account:
     slowdown_mean: float | None
     slowdown_p95: float | None
     horizon_s: float
+    nodes: int = 0
+    # of nodes that sleep; None where they do not
+    wakes: int | None = None
+    asleep_node_hours: float | None = None
+    mean_asleep_nodes: float | None = None
 
 
 def account(
@@ -95,8 +100,11 @@ def account(
     currency: str = "",
     embodied: Embodied | None = None,
     speeds: Speeds | None = None,
+    sleeps: bool = False,
 ) -> Account:
     """The account of a run of these tasks on this datacenter, whose node order is that of the run.
+
+    `sleeps`: whether nodes may sleep.
 
     `carbon` in g CO2e per kWh and `price` per kWh, on the clock of the run; their time stamps must be marks of the
     record (`signal_marks`), so that sums over marks are exact integrals.
@@ -147,6 +155,10 @@ def account(
         slowdown_mean=waits.slowdown_mean,
         slowdown_p95=waits.slowdown_p95,
         horizon_s=record.horizon_s,
+        nodes=len(datacenter),
+        wakes=record.wakes if sleeps else None,
+        asleep_node_hours=record.asleep_node_s / HOUR_S if sleeps else None,
+        mean_asleep_nodes=_per(record.asleep_node_s, record.horizon_s) if sleeps else None,
     )
 
 

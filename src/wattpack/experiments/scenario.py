@@ -10,6 +10,7 @@ from math import inf
 from typing import Any
 
 from wattpack.choose.choice import resolve
+from wattpack.datasets.cap_speed_files import CapSpeeds
 from wattpack.datasets.inflation import UP_TO
 from wattpack.datasets.speed_files import SpeedTable
 from wattpack.datasets.timed_trace import TimedTrace
@@ -89,6 +90,7 @@ class Scenario:
             decisive["steady_code"] = steady_code_digest(self.moving is not None)
         if self.timed is not None:
             decisive |= {name: getattr(self.timed, name) for name in timed_options.DIGESTS}
+            decisive = {key: value for key, value in decisive.items() if value != "" or key not in timed_options.LATER}
             decisive["timed_code"] = timed_code_digest()
         return digest(json.dumps(decisive, sort_keys=True).encode())
 
@@ -145,6 +147,7 @@ class Inputs:
     timed: dict[str, TimedTrace | TimedTasks] = field(default_factory=dict)
     signals: dict[tuple[str, str], Signal] = field(default_factory=dict)
     speeds: dict[str, SpeedTable] = field(default_factory=dict)
+    cap_speeds: dict[str, CapSpeeds] = field(default_factory=dict)  # speeds under power caps, by name
 
     @cached_property
     def digests(self) -> dict[str, dict[str, str]]:
@@ -155,6 +158,7 @@ class Inputs:
             "profile": {name: profile_digest(name, profile) for name, profile in self.profiles.items()},
             "timed": {name: timed_digest(tasks) for name, tasks in self.timed.items()},
             "speed": {name: speed_digest(table) for name, table in self.speeds.items()},
+            "cap_speed": {name: digest(repr(table).encode()) for name, table in self.cap_speeds.items()},
             **{
                 quantity: {
                     name: signal_digest(signal) for (own, name), signal in self.signals.items() if own == quantity

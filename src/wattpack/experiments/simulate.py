@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Literal, TypedDict, Unpack, overload
 
@@ -55,6 +55,9 @@ class InTime(TypedDict, total=False):
     forecast: str
     repeat_signals: bool
     hold_gaps: bool
+    sleep: bool | str | Mapping[str, str | float]
+    cap: str | float | Mapping[str, float]
+    cap_speed: str
 
 
 @overload
@@ -134,8 +137,9 @@ def simulate(
     `drop`, `fifo` or `backfill` (the default). `slack_s` and `service_class`: one value a task. Further options are
     those of `wattpack simulate` (docs/guide/time.md): `patience_s="2h"`, `horizon_s`, `sample_s`, `load=0.7`, `days=7`,
     `arrivals`, `start`, `pue=1.3`, `carbon="DEU"`, `price=0.2`, `embodied`, `budget_kw=500`, `speed="typical"`,
-    `speed_reference`, `slack="BE=6h"`, `slack_by`, `forecast`, `repeat_signals`, `hold_gaps`. With a load, tasks are
-    drawn with `seed`.
+    `speed_reference`, `slack="BE=6h"`, `slack_by`, `forecast`, `repeat_signals`, `hold_gaps`; `sleep=True` or
+    `sleep="idle=6m"`, `cap=0.7` or `cap={"T4": 0.7}`, `cap_speed` (docs/guide/sleep.md). With a load, tasks are drawn
+    with `seed`.
     """
     if duration_s is not None or queue is not None or in_time:
         window = (batch, batch_seconds, batch_milp_seconds)

@@ -17,11 +17,13 @@ from wattpack.engine.moments.options import Speeds
 from wattpack.engine.moments.record import OUTCOMES, TimeRecord
 from wattpack.engine.runs.record import gpu_index_text
 from wattpack.errors import UserError
+from wattpack.experiments.sleep_and_caps import check_caps
 from wattpack.experiments.timed import clock_s, drawn_tasks, run_timed
-from wattpack.experiments.timed_fields import load_signals, load_speed_tables
+from wattpack.experiments.timed_fields import load_cap_tables, load_signals, load_speed_tables
 from wattpack.experiments.timed_options import DAYS, LOAD, SHAPE, Timed
-from wattpack.experiments.timed_result import SERIES, Series, TimedNumbers, numbers_of, series_of
+from wattpack.experiments.timed_result import Series, TimedNumbers, numbers_of, series_of
 from wattpack.frames import new_frame
+from wattpack.model.caps import SPEED_UNDER_CAP
 from wattpack.model.nodes import Datacenter
 from wattpack.model.policy import Mix
 from wattpack.model.power import PowerProfile
@@ -40,8 +42,9 @@ class TimedRun:
     """One run in time. Times are seconds from the first arrival.
 
     The datacenter over time, one row a sample: `time_s`, `power_w`, `kwh`, `allocated_gpus`, `gpu_hours`, `queued`,
-    `running`; `columns` explains them, `to_pandas()` gives them as a frame. Of the whole run: `numbers.kwh`,
-    `numbers.wait_p99_s`, ...: the columns of `time.csv`. What became of each task: `record`, `tasks_to_pandas()`.
+    `running`, and where nodes sleep `busy_nodes`, `empty_nodes`, `transition_nodes`, `asleep_nodes`; `columns` explains
+    them, `to_pandas()` gives them as a frame. Of the whole run: `numbers.kwh`, `numbers.wait_p99_s`, ...: the columns
+    of `time.csv`. What became of each task: `record`, `tasks_to_pandas()`.
     """
 
     datacenter: Datacenter
@@ -53,13 +56,13 @@ class TimedRun:
     @property
     def columns(self) -> dict[str, str]:
         """What each column holds, and its unit, by name."""
-        return dict(SERIES)
+        return dict(self.series.meaning)
 
     def __getattr__(self, name: str) -> NDArray[np.float64]:
-        if name in SERIES:
+        if name in (known := self.__dict__["series"].meaning):
             found: NDArray[np.float64] = getattr(self.series, name)
             return found
-        raise AttributeError(f"TimedRun has no {name!r}, expected one of {', '.join(SERIES)}")
+        raise AttributeError(f"TimedRun has no {name!r}, expected one of {', '.join(known)}")
 
     def __len__(self) -> int:
         return len(self.tasks)
@@ -122,9 +125,12 @@ def simulate_in_time(
         by_model = speeds_by_model(table, datacenter.models, timed.speed)
         speeds = Speeds(timed.speed_reference or mean_speed(datacenter, by_model), by_model)
     aim = Target.of(own if target is None else target)
-    outcome = run_timed(datacenter, tasks, mix, aim, seeds.policy, profile, timed, signals, speeds)
+    check_caps(timed.cap, datacenter.models)
+    under_cap = load_cap_tables((timed,))[timed.cap_speed] if timed.cap_speed else SPEED_UNDER_CAP
+    outcome = run_timed(datacenter, tasks, mix, aim, seeds.policy, profile, timed, signals, speeds, under_cap)
     numbers = numbers_of(outcome.account, clock_s(outcome.start))
-    return TimedRun(datacenter, outcome.tasks, outcome.record, numbers, series_of(outcome.record))
+    series = series_of(outcome.record, len(datacenter) if timed.sleep else None)
+    return TimedRun(datacenter, outcome.tasks, outcome.record, numbers, series)
 
 
 def timed_tasks_from(

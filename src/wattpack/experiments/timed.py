@@ -8,6 +8,7 @@ from datetime import datetime
 import numpy as np
 
 from wattpack.datasets.arrival_shapes import read_shape
+from wattpack.datasets.cap_speed_files import CapSpeeds
 from wattpack.datasets.generators import generate
 from wattpack.datasets.inflation import node_order, seeded
 from wattpack.datasets.speed_files import speeds_by_model
@@ -16,12 +17,14 @@ from wattpack.energy.account import Account, account
 from wattpack.energy.chosen import chosen_embodied
 from wattpack.energy.signal import BUDGET, CARBON, PRICE, Signal, run_start, signal_marks
 from wattpack.energy.slack import joined_s, slack_by_class, with_slack
-from wattpack.engine.moments.options import Speeds, TimeOptions
+from wattpack.engine.moments.options import Speeds, TimeOptions, with_caps
 from wattpack.engine.moments.record import TimeRecord
 from wattpack.engine.moments.simulate import new_simulation
 from wattpack.experiments.recent import Recent
 from wattpack.experiments.scenario import Inputs, Scenario
+from wattpack.experiments.sleep_and_caps import caps_of, sleep_of
 from wattpack.experiments.timed_options import Timed, start_of
+from wattpack.model.caps import SPEED_UNDER_CAP, capped, speed_under_cap
 from wattpack.model.durations import DAY_S
 from wattpack.model.nodes import Datacenter
 from wattpack.model.policy import Mix
@@ -74,6 +77,7 @@ def run_timed_scenario(scenario: Scenario, inputs: Inputs) -> TimedOutcome:
         timed,
         signals,
         speeds,
+        inputs.cap_speeds[timed.cap_speed] if timed.cap_speed else SPEED_UNDER_CAP,
     )
 
 
@@ -97,8 +101,12 @@ def run_timed(
     timed: Timed | None = None,
     signals: dict[str, Signal] | None = None,
     speeds: Speeds | None = None,
+    under_cap: CapSpeeds = SPEED_UNDER_CAP,
 ) -> TimedOutcome:
-    """Run tasks at their times and account for them. `signals`: carbon, price and budget by their quantity."""
+    """Run tasks at their times and account for them. `signals`: carbon, price and budget by their quantity.
+
+    `under_cap`: speeds of GPUs under power caps.
+    """
     timed, signals = timed or Timed(), signals or {}
     tasks = as_told(tasks, timed)
     horizon_s = run_length_s(tasks, timed)
@@ -108,6 +116,10 @@ def run_timed(
     joined = None
     if timed.slack_by in steps and bool((tasks.slack_s > 0).any()):
         joined = joined_s(tasks, steps[timed.slack_by], timed.forecast)
+    caps, run_speeds = caps_of(timed.cap, datacenter.models), speeds
+    if caps:
+        shares = [speed_under_cap(caps.get(model, 1.0), under_cap) for model in datacenter.models]
+        run_speeds = with_caps(speeds, np.array(shares))
     options = TimeOptions(
         discipline=timed.queue,
         patience_s=timed.patience_s,
@@ -115,9 +127,10 @@ def run_timed(
         horizon_s=horizon_s,
         sample_s=timed.sample_s,
         more_marks_s=tuple(mark for one in steps.values() for mark in signal_marks(one, horizon_s)),
-        speeds=speeds,
+        speeds=run_speeds,
+        sleep=sleep_of(timed.sleep, int(datacenter.gpus.sum())),
     )
-    record = new_simulation(datacenter, tasks, mix, target, rng, profile, options, joined).record()
+    record = new_simulation(datacenter, tasks, mix, target, rng, capped(profile, caps), options, joined).record()
     found = account(
         record,
         tasks,
@@ -127,7 +140,8 @@ def run_timed(
         price=steps.get(PRICE),
         currency=signals[PRICE].currency if PRICE in signals else "",
         embodied=chosen_embodied(timed.embodied) if timed.embodied else None,
-        speeds=speeds,
+        speeds=None if speeds is None else run_speeds,  # without a table, speeds under caps are no A100-hours
+        sleeps=options.sleep is not None,
     )
     return TimedOutcome(record, found, tasks, datacenter, start)
 

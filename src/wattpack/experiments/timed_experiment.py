@@ -17,7 +17,7 @@ from wattpack.experiments.scenario import Inputs, Scenario
 from wattpack.experiments.spec.axes import Block, Experiment, first_seeds, resolve
 from wattpack.experiments.spec.chosen import check_models
 from wattpack.experiments.timed import TimedOutcome, run_timed_scenario
-from wattpack.experiments.timed_fields import load_signals, load_speed_tables
+from wattpack.experiments.timed_fields import load_cap_tables, load_signals, load_speed_tables
 from wattpack.experiments.timed_options import Timed
 from wattpack.experiments.timed_run_files import encode_timed
 from wattpack.experiments.timed_scenarios import load_timed
@@ -63,7 +63,8 @@ def timed_experiment(
     if timed.speed and not timed.speed_reference:
         by_model = speeds_by_model(speeds[timed.speed], first.models, timed.speed)
         timed = timed._replace(speed_reference=mean_speed(first, by_model))
-    inputs = Inputs(nodes, workloads, {profile.name: profile}, tasks, load_signals((timed,)), speeds)
+    in_time = (tasks, load_signals((timed,)), speeds, load_cap_tables((timed,)))
+    inputs = Inputs(nodes, workloads, {profile.name: profile}, *in_time)
     wanted = (BASELINE, *policies) if baseline else tuple(policies)
     block = Block(
         tuple(dict.fromkeys(map(canonical, wanted))),

@@ -7,9 +7,11 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
+from wattpack.datasets.cap_speed_files import CapSpeeds, load_cap_speeds
 from wattpack.datasets.speed_files import TYPICAL, SpeedTable, load_speeds
 from wattpack.energy.signal import BUDGET, CARBON, PRICE, Signal, one_kind
 from wattpack.errors import UserError
+from wattpack.experiments.sleep_and_caps import cap_text, sleep_text
 from wattpack.experiments.timed_options import Timed, checked
 from wattpack.model.durations import seconds_of
 
@@ -82,6 +84,9 @@ FIELDS: dict[str, tuple[str, Callable[[object, str], Any]]] = {
     "repeat_signals": ("repeat", _flag),
     "hold_gaps": ("hold_gaps", _flag),
     "target": ("target", _text),
+    "sleep": ("sleep", sleep_text),
+    "cap": ("cap", cap_text),
+    "cap_speed": ("cap_speed", _text),
 }
 
 
@@ -120,6 +125,11 @@ def load_signals(options: tuple[Timed, ...], folder: Path | None = None) -> dict
 def load_speed_tables(options: tuple[Timed, ...], folder: Path | None = None) -> dict[str, SpeedTable]:
     names = dict.fromkeys(one.speed for one in options if one.speed)
     return {name: load_speeds(name if name == TYPICAL else _located(name, folder)) for name in names}
+
+
+def load_cap_tables(options: tuple[Timed, ...], folder: Path | None = None) -> dict[str, CapSpeeds]:
+    names = dict.fromkeys(one.cap_speed for one in options if one.cap_speed)
+    return {name: load_cap_speeds(_located(name, folder)) for name in names}
 
 
 def _located(name: str, folder: Path | None) -> str:

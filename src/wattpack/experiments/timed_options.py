@@ -14,6 +14,7 @@ from wattpack.datasets.generators import MAX_DAYS, MAX_LOAD
 from wattpack.energy.slack import FORECASTS, PERFECT, slack_by_class
 from wattpack.engine.moments.options import BACKFILL, DISCIPLINES, DROP
 from wattpack.errors import UserError
+from wattpack.experiments.sleep_and_caps import ALL_MODELS, cap_text, sleep_text
 from wattpack.model.durations import MAX_S
 
 QUEUE = BACKFILL  # what a cluster's scheduler does: a task that does not fit waits, others go on
@@ -43,16 +44,20 @@ class Timed(NamedTuple):
     slack_by: str = ""  # the signal that tasks with slack wait for
     forecast: str = ""
     speed_reference: float = 0.0  # speed that durations are of
+    sleep: str = ""  # as `sleep_text` spells it; empty: all nodes stay awake
+    cap: str = ""  # as `cap_text` spells it
     carbon: str = ""  # names from here on: their contents are in the digests
     price: str = ""
     budget: str = ""
     speed: str = ""
     target: str = ""
+    cap_speed: str = ""
     carbon_digest: str = ""
     price_digest: str = ""
     budget_digest: str = ""
     speed_digest: str = ""
     target_digest: str = ""
+    cap_speed_digest: str = ""
 
     @property
     def text(self) -> str:
@@ -68,11 +73,15 @@ class Timed(NamedTuple):
             parts.append(f"slack {','.join(f'{name}={shown_time(seconds)}' for name, seconds in by_class.items())}")
         parts += [f"speed {self.speed}"] if self.speed else []
         parts += [f"budget {self.budget} kW"] if self.budget else []
+        parts += [shown_sleep(self.sleep)] if self.sleep else []
+        parts += [shown_caps(self.cap)] if self.cap else []
         return ", ".join(parts)
 
 
-NAMES = ("carbon", "price", "budget", "speed", "target")  # no part of an id
+NAMES = ("carbon", "price", "budget", "speed", "target", "cap_speed")  # no part of an id
 DIGESTS = tuple(f"{name}_digest" for name in NAMES)
+# No part of an id where they are not given: runs without them have the ids that they had before these options were.
+LATER = ("sleep", "cap", "cap_speed_digest")
 
 
 def checked(timed: Timed) -> Timed:
@@ -97,6 +106,9 @@ def checked(timed: Timed) -> Timed:
         raise UserError("a speed reference without speeds, expected a table of speeds too")
     if timed.start:
         start_of(timed.start)
+    caps = cap_text(timed.cap)
+    if timed.cap_speed and not caps:
+        raise UserError("cap_speed without caps, expected a cap too, like T4=0.7")
     slack = slack_text(timed.slack) if timed.slack else ""
     wanted = timed.slack_by or (CARBON if timed.carbon else PRICE if timed.price else "")
     if slack and not (timed.carbon if wanted == CARBON else timed.price if wanted == PRICE else ""):
@@ -108,6 +120,8 @@ def checked(timed: Timed) -> Timed:
         slack=slack,
         slack_by=wanted,
         forecast=timed.forecast or PERFECT,
+        sleep=sleep_text(timed.sleep or False),
+        cap=caps,
     )
 
 
@@ -140,3 +154,18 @@ def shown_time(seconds: float) -> str:
         if seconds >= size and seconds % size == 0:
             return f"{seconds / size:g}{letter}"
     return f"{seconds:g}s"
+
+
+def shown_sleep(text: str) -> str:
+    """The knobs that are not the default: `sleep`, `sleep idle=6m`."""
+    plain, shown = sleep_text(True).split(","), []
+    for part in text.split(","):
+        name, _, value = part.partition("=")
+        if part not in plain:
+            shown.append(part if name in ("reserve", "watts") else f"{name}={shown_time(float(value))}")
+    return f"sleep {','.join(shown)}" if shown else "sleep"
+
+
+def shown_caps(text: str) -> str:
+    """`cap 0.7` for all models, `cap T4=0.7`."""
+    return f"cap {','.join(part.removeprefix(f'{ALL_MODELS}=') for part in text.split(','))}"

@@ -52,6 +52,11 @@ class TimedNumbers(NamedTuple):
     asleep_kwh: float
     transition_kwh: float
     horizon_s: float
+    nodes: int = 0
+    # of nodes that sleep
+    wakes: float = NAN
+    asleep_node_hours: float = NAN
+    mean_asleep_nodes: float = NAN
     start_s: float = NAN  # clock time of the first arrival, seconds since 1970 in its own time zone
     currency: str = ""
 
@@ -62,7 +67,7 @@ def numbers_of(account: Account, start_s: float = NAN) -> TimedNumbers:
     for name in TimedNumbers._fields:
         if name not in ("start_s", "currency"):
             value = getattr(account, name)
-            found[name] = NAN if value is None else value
+            found[name] = NAN if value is None else float(value) if name == "wakes" else value  # one type in all files
     return TimedNumbers(**found, start_s=start_s, currency=account.currency)  # type: ignore[arg-type]
 
 
@@ -75,6 +80,13 @@ SERIES = {
     "gpu_hours": "GPU-hours delivered since the start",
     "queued": "tasks that wait",
     "running": "tasks that run",
+}
+# Where nodes sleep, they are in one of these states each.
+NODES_BY_STATE = {
+    "busy_nodes": "nodes awake with a task that runs",
+    "empty_nodes": "nodes awake without a task",
+    "transition_nodes": "nodes that wake or shut down",
+    "asleep_nodes": "nodes asleep",
 }
 
 
@@ -89,15 +101,35 @@ class Series:
     gpu_hours: NDArray[np.float64]
     queued: NDArray[np.float64]
     running: NDArray[np.float64]
+    # None where all nodes stay awake
+    busy_nodes: NDArray[np.float64] | None = None
+    empty_nodes: NDArray[np.float64] | None = None
+    transition_nodes: NDArray[np.float64] | None = None
+    asleep_nodes: NDArray[np.float64] | None = None
 
     def __len__(self) -> int:
         return len(self.time_s)
 
+    @property
+    def sleeps(self) -> bool:
+        return self.asleep_nodes is not None
+
+    @property
+    def meaning(self) -> dict[str, str]:
+        """What each column holds, and its unit."""
+        return SERIES | (NODES_BY_STATE if self.sleeps else {})
+
     def columns(self) -> dict[str, NDArray[np.float64]]:
-        return {name: getattr(self, name) for name in SERIES}
+        return {name: getattr(self, name) for name in self.meaning}
 
 
-def series_of(record: TimeRecord) -> Series:
+def series_of(record: TimeRecord, nodes: int | None = None) -> Series:
+    """`nodes`: of the datacenter, where they may sleep."""
+    by_state: dict[str, NDArray[np.float64]] = {}
+    if nodes is not None:
+        busy, asleep, moving = busy_nodes(record), record.asleep_nodes, record.transition_nodes
+        states = (busy, nodes - busy - asleep - moving, moving, asleep)
+        by_state = {name: one.astype(np.float64) for name, one in zip(NODES_BY_STATE, states, strict=True)}
     return Series(
         time_s=record.mark_s,
         power_w=record.power_w,
@@ -106,4 +138,30 @@ def series_of(record: TimeRecord) -> Series:
         gpu_hours=record.gpu_s / 3600,
         queued=record.queued.astype(np.float64),
         running=record.running.astype(np.float64),
+        **by_state,
     )
+
+
+def busy_nodes(record: TimeRecord) -> NDArray[np.int64]:
+    """By mark: nodes on which a task runs from then on. A task that runs for no time keeps no node busy."""
+    ran = np.flatnonzero(record.end_s > record.start_s)  # not those that never started: NaN
+    order = ran[np.lexsort((record.start_s[ran], record.node[ran]))]
+    node, start_s, end_s = record.node[order], record.start_s[order], record.end_s[order]
+    # The latest end of the tasks before it on the same node: a task that starts after it finds the node empty.
+    until_s = np.full(len(order), -np.inf)
+    for first, after in zip(*_stretches(node), strict=True):
+        until_s[first + 1 : after] = np.maximum.accumulate(end_s[first : after - 1])
+    begins = start_s > until_s
+    latest_s = np.maximum(until_s, end_s)
+    last = np.append(begins[1:], True) if len(order) else begins  # of a time without a gap
+    taken = np.searchsorted(np.sort(start_s[begins]), record.mark_s, side="right")
+    left = np.searchsorted(np.sort(latest_s[last]), record.mark_s, side="right")
+    return np.asarray(taken - left, dtype=np.int64)
+
+
+def _stretches(node: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Where the tasks of each node begin and end, in arrays sorted by node."""
+    changes = np.flatnonzero(np.diff(node)) + 1
+    ends = np.append(changes, len(node)) if len(node) else changes
+    begins = np.insert(changes, 0, 0) if len(node) else changes
+    return begins, ends

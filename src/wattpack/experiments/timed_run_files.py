@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 from wattpack.errors import UserError
 from wattpack.experiments.parquet import encode
 from wattpack.experiments.scenario import Scenario
-from wattpack.experiments.timed_result import SERIES, Series, TimedNumbers, numbers_of, series_of
+from wattpack.experiments.timed_result import NODES_BY_STATE, SERIES, Series, TimedNumbers, numbers_of, series_of
 
 if TYPE_CHECKING:
     from wattpack.experiments.timed import TimedOutcome
 
 WHOLE = "run_"  # before the names of numbers of the whole run: some columns of the series have the same names
 AT_ONCE = 64  # files read by one query
+DESCRIBE = "DESCRIBE SELECT * FROM read_parquet(?)"
 
 
 def encode_timed(scenario: Scenario, outcome: TimedOutcome) -> bytes:
@@ -23,7 +24,9 @@ def encode_timed(scenario: Scenario, outcome: TimedOutcome) -> bytes:
 
     numbers = numbers_of(outcome.account, clock_s(outcome.start))
     whole = {f"{WHOLE}{name}": value for name, value in numbers._asdict().items()}
-    return encode({**scenario.columns(), **whole}, series_of(outcome.record).columns())
+    sleeps = scenario.timed is not None and scenario.timed.sleep != ""
+    series = series_of(outcome.record, len(outcome.datacenter) if sleeps else None)
+    return encode({**scenario.columns(), **whole}, series.columns())
 
 
 def read_numbers(files: Iterable[Path]) -> dict[Path, TimedNumbers]:
@@ -47,7 +50,9 @@ def read_series(file: Path) -> Series:
 
     with duckdb.connect(config={"threads": 1}) as connection:
         try:
-            table = connection.execute(f"SELECT {', '.join(SERIES)} FROM read_parquet(?)", [str(file)]).fetchnumpy()
+            columns = {name for name, *_ in connection.execute(DESCRIBE, [str(file)]).fetchall()}
+            wanted = ", ".join([*SERIES, *(name for name in NODES_BY_STATE if name in columns)])
+            table = connection.execute(f"SELECT {wanted} FROM read_parquet(?)", [str(file)]).fetchnumpy()
         except duckdb.Error as fault:
             raise UserError(
                 f"{file}: not a run file ({str(fault).splitlines()[0]}), expected to run it again"

@@ -22,6 +22,7 @@ from wattpack.engine.moments.options import TimeOptions
 from wattpack.engine.moments.simulate import marks
 from wattpack.errors import UserError
 from wattpack.experiments.scenario import STEADY, Inputs, Scenario, new_scenario
+from wattpack.experiments.sleep_and_caps import check_caps
 from wattpack.experiments.timed import on_clock
 from wattpack.experiments.timed_options import DAYS, LOAD, SHAPE, Timed, start_of
 from wattpack.model.durations import DAY_S
@@ -78,12 +79,20 @@ def resolved_timed(timed: Timed, inputs: Inputs, datacenter: str, trace: str, fi
         budget_digest=digest(BUDGET, timed.budget),
         speed_digest=digest("speed", timed.speed),
         target_digest=digest("trace", timed.target),
+        cap_speed_digest=digest("cap_speed", timed.cap_speed),
     )
 
 
 def check_timed(scenarios: Iterable[Scenario], inputs: Inputs) -> None:
     """Refuse what would fail in each run: too many tasks or samples, a signal that does not cover the run."""
     seen: set[tuple[str, Timed]] = set()
+    scenarios = list(scenarios)
+    models: dict[str, set[str]] = {}  # by caps: of all datacenters that run under them
+    for scenario in scenarios:
+        if scenario.timed is not None:
+            models.setdefault(scenario.timed.cap, set()).update(inputs.datacenters[scenario.datacenter].models)
+    for caps, there in models.items():
+        check_caps(caps, there)
     for scenario in scenarios:
         timed = scenario.timed
         if timed is None or (scenario.trace, timed) in seen:

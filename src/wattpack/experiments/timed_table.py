@@ -23,13 +23,28 @@ NUMBERS = (
     *("arrived", "failed", "refused", "gave_up", "waiting"),
     *("wait_mean_s", "wait_p50_s", "wait_p95_s", "wait_p99_s"),
 )
-SLEEP = ("wakes", "asleep_node_hours")  # nodes do not sleep yet: empty
+SLEEP = ("wakes", "asleep_node_hours")
 MORE = (
     *("p99_kw", "wh_per_gpu_hour", "kwh_per_work", "co2_embodied_kg", "sci_g_per_gpu_hour"),
     *("slowdown_mean", "slowdown_p95", "done", "running"),
     *("gpu_kwh", "cpu_kwh", "base_kwh", "asleep_kwh", "transition_kwh", "horizon_s"),
+    *("mean_asleep_nodes", "nodes"),
 )
-OPTIONS = ("queue", "patience_s", "load", "days", "arrivals", "pue", "carbon", "price", "budget", "speed", "slack")
+OPTIONS = (
+    "queue",
+    "patience_s",
+    "load",
+    "days",
+    "arrivals",
+    "pue",
+    "carbon",
+    "price",
+    "budget",
+    "speed",
+    "slack",
+    "sleep",
+    "cap",
+)
 HEADER = (*("datacenter", "trace", "policy", "seed"), *NUMBERS, *SLEEP, *MORE, "currency", "profile", *OPTIONS)
 FIELD = {"co2_kg": "co2_operational_kg"}  # carbon of electricity; that of making the machines is a column of its own
 
@@ -48,11 +63,11 @@ def write_time(path: Path, results: Mapping[Scenario, TimedNumbers]) -> None:
 
 def cells(scenario: Scenario, numbers: TimedNumbers) -> list[str]:
     timed = scenario.timed or Timed()
-    values = [_text(getattr(numbers, FIELD.get(name, name))) for name in NUMBERS]
+    values = [_text(getattr(numbers, FIELD.get(name, name))) for name in (*NUMBERS, *SLEEP)]
     more = [_text(getattr(numbers, name)) for name in MORE]
     options = [_text(getattr(timed, name)) if getattr(timed, name) else "" for name in OPTIONS]
     named = [scenario.datacenter, scenario.trace, scenario.named, str(scenario.seed)]
-    return [*named, *values, *[""] * len(SLEEP), *more, numbers.currency, scenario.profile, *options]
+    return [*named, *values, *more, numbers.currency, scenario.profile, *options]
 
 
 def _text(value: float | int | str) -> str:

@@ -16,7 +16,7 @@ from wattpack.report.html import asset, colours, content_policy, fill, inlined, 
 from wattpack.report.html_tables import Cell, breakable, number_cell, sortable_table
 from wattpack.report.payload import json_in_script
 from wattpack.report.sections import provenance_section
-from wattpack.report.time_payload import time_payload
+from wattpack.report.time_payload import STATES, time_payload
 from wattpack.report.time_rows import Column, columns, row_title
 from wattpack.report.time_words import limits, sentences
 
@@ -30,6 +30,8 @@ TERMS = {
     "Delivered": "GPU-hours of tasks inside the time of the run.",
     "Wait": "from joining the queue until the start; of tasks that started, still wait or gave up.",
     "Slowdown": "bounded: (wait + run) / max(run, 10 s), at least 1.",
+    "Asleep": "nodes asleep, mean over time; wakes: how often a node asleep was woken; transitions: energy of nodes "
+    "that wake or shut down.",
     "Work": "GPU-hours of batch tasks times the speed of their GPU: A100-hours.",
 }
 
@@ -65,7 +67,10 @@ def time_page(table: Table, folder: ResultsFolder, inputs: Inputs, provenance: M
             "data": json_in_script(time_payload(table, folder, inputs)),
             "subtitle": html.escape(_subtitle(table, policies)),
             "summary": time_summary(table),
-            "curves": fill(asset("time_curves.html"), {"trace_options": options(titles.values())}),
+            "curves": fill(
+                asset("time_curves.html"),
+                {"trace_options": options(titles.values()), "states": states_legend(table)},
+            ),
             "tables": time_tables(table),
             "limits": f'<ul class="limits">{"".join(f"<li>{html.escape(line)}</li>" for line in assumed)}</ul>',
             "made": provenance_section(provenance),
@@ -96,6 +101,17 @@ def time_summary(table: Table) -> str:
         first, *rest = sentences(group, rows)
         items.append(f"<li><strong>{html.escape(first)}</strong> {html.escape(' '.join(rest))}</li>")
     return f'<ul class="words">{"".join(items)}</ul>'
+
+
+def states_legend(table: Table) -> str:
+    """The colours of the nodes' states, where a run sleeps."""
+    if not any(group.options.sleep for group in table):
+        return ""
+    box = (
+        '<svg class="swatch n{}" width="12" height="12" aria-hidden="true"><rect width="12" height="12" rx="2"/></svg>'
+    )
+    keys = "".join(f'<span class="key">{box.format(place)}{name}</span>' for place, name in enumerate(STATES))
+    return f'<div class="legend" id="states">{keys}</div>'
 
 
 def _table(group: Group, rows: Sequence[TimedRow], title: str, place: int) -> str:

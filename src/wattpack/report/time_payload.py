@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from wattpack.experiments.folder import ResultsFolder
 from wattpack.experiments.scenario import Inputs
-from wattpack.experiments.timed_result import J_PER_KWH, Series
+from wattpack.experiments.timed_result import J_PER_KWH, NODES_BY_STATE, Series
 from wattpack.experiments.timed_scenarios import BUDGET, CARBON, PRICE, signal_over_run
 from wattpack.experiments.timed_table import Group, Table, TimedRow, baseline_of, group_titles
 from wattpack.report.payload import pack
@@ -29,6 +29,8 @@ BUDGET_LETTERS = 1_200_000  # of all packed curves of a page
 LETTERS_A_VALUE = 2.5
 MOST_BUCKETS = 12_000  # a week of minutes as it is
 FEWEST_BUCKETS = 200
+# Words for `NODES_BY_STATE`, from the bottom of the stack up.
+STATES = ("busy", "empty", "in transition", "asleep")
 # Dashes of the second, third, ... datacenter; the first has the policy's own.
 MORE_DASHES: tuple[tuple[int, ...], ...] = ((2, 2), (6, 3), (1, 2), (8, 2, 2, 2))
 
@@ -64,7 +66,8 @@ class Buckets:
 def time_payload(table: Table, folder: ResultsFolder, inputs: Inputs) -> dict[str, Any]:
     """Everything that the page draws, ready for JSON. Of several seeds the first is shown."""
     curves = sum(len(rows) for rows in table.values())
-    most = int(BUDGET_LETTERS / LETTERS_A_VALUE / max(1, curves) / 7)  # ranges of three panels, one more panel
+    arrays = 7 + (len(STATES) if any(group.options.sleep for group in table) else 0)  # ranges of three panels, one more
+    most = int(BUDGET_LETTERS / LETTERS_A_VALUE / max(1, curves) / arrays)
     most = min(MOST_BUCKETS, max(FEWEST_BUCKETS, most))
     titles = group_titles(list(table))
     policies = list(dict.fromkeys(row.policy for rows in table.values() for row in rows))
@@ -97,12 +100,13 @@ def _group(
         if buckets.step_s > group.options.sample_s
         else f"{sampled}."
     )
+    asleep = " Nodes by state are means over a point." if any(one.sleeps for one in series) else ""
     return {
         "title": title,
         "step": buckets.step_s,
         "count": buckets.count,
         "start": None if start_s != start_s else start_s,
-        "note": thinned + seed,
+        "note": thinned + seed + asleep,
         "curves": [
             {
                 "name": row_title(row, rows),
@@ -144,6 +148,11 @@ def _panels(
     if any(one.queued.any() for one in series):
         queue = [buckets.range_of(one.time_s, one.queued) for one in series]
         panels.append(_panel("Tasks that wait", "tasks", "waiting", 110, queue, digits=0))
+    panels += [
+        _states(place, row_title(row, rows), one, buckets)
+        for place, (row, one) in enumerate(zip(rows, series, strict=True))
+        if one.sleeps
+    ]
     for name, title in ((CARBON, "Carbon intensity"), (PRICE, "Price")):
         if name in signals:
             time_s, value, unit = signals[name]
@@ -151,6 +160,17 @@ def _panels(
             panel["lines"][0] = {"name": title.lower(), **{k: v for k, v in panel["lines"][0].items() if k != "curve"}}
             panels.append(panel)
     return panels
+
+
+def _states(curve: int, name: str, series: Series, buckets: Buckets) -> dict[str, Any]:
+    """Nodes by state as a stack: means over each bucket, so that they add up to all nodes."""
+    lengths = np.diff(series.time_s, append=series.time_s[-1:])
+    areas = []
+    for state in NODES_BY_STATE:
+        passed = np.cumsum(getattr(series, state) * lengths)
+        areas.append({"lo": pack(buckets.mean_of(series.time_s, np.concatenate([[0.0], passed[:-1]])), 0.01)})
+    head = {"name": f"Nodes by state: {name}", "unit": "nodes", "short": " / ".join(STATES), "height": 110}
+    return {**head, "fromZero": True, "digits": 1, "step": 0.01, "lines": [], "curve": curve, "areas": areas}
 
 
 def _panel(

@@ -43,6 +43,10 @@ def columns(group: Group, rows: Sequence[TimedRow]) -> list[Column]:
         found.append(_plain("facility_kwh", "facility", "kWh", digits))
     found += [_plain("mean_kw", "mean", "kW", kw_digits), _plain("p99_kw", "p99", "kW", kw_digits)]
     found.append(_plain("peak_kw", "peak", "kW", kw_digits))
+    if options.sleep:
+        found += [_plain("mean_asleep_nodes", "asleep", "nodes", 1), _plain("wakes", "wakes", "times", 0)]
+        small = _digits(row.mean("transition_kwh") for row in rows)
+        found.append(_plain("transition_kwh", "transitions", "kWh", small))
     if options.carbon:
         kg = _digits(row.mean("co2_operational_kg") for row in rows)
         found.append(_plain("co2_operational_kg", "CO2e", "kg", kg, "least"))

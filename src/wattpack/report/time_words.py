@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from wattpack.experiments.timed_options import shown_caps
 from wattpack.experiments.timed_table import Group, TimedRow, baseline_of
 from wattpack.report.time_rows import never_waited, row_title
 
@@ -18,7 +19,11 @@ VERBS = (
 
 
 def sentences(group: Group, rows: Sequence[TimedRow]) -> list[str]:
-    """Two sentences: who uses least energy, and who waits or is turned away."""
+    """Two sentences: who uses least energy, and who waits or is turned away. Where nodes sleep, one on that."""
+    return [*_two(group, rows), *(_asleep(rows) if group.options.sleep else [])]
+
+
+def _two(group: Group, rows: Sequence[TimedRow]) -> list[str]:
     baseline = baseline_of(rows)
     measure = "kwh_per_work" if group.options.speed and rows[0].mean("kwh_per_work") > 0 else "wh_per_gpu_hour"
     what = "kWh per A100-hour of batch work" if measure == "kwh_per_work" else "Wh per GPU-hour"
@@ -51,6 +56,22 @@ def sentences(group: Group, rows: Sequence[TimedRow]) -> list[str]:
     return [f"{first}.", _service([best, baseline], rows)]
 
 
+def _asleep(rows: Sequence[TimedRow]) -> list[str]:
+    """What sleep did under the policy that lets most nodes sleep."""
+    row = max(rows, key=lambda one: one.mean("asleep_node_hours"))
+    asleep, wakes, kwh = row.mean("mean_asleep_nodes"), row.mean("wakes"), row.mean("kwh")
+    if not asleep > 0:
+        return ["No node sleeps: none is empty for long enough beside the reserve."]
+    share = 100 * row.mean("transition_kwh") / kwh if kwh > 0 else 0.0
+    others = [one.mean("asleep_node_hours") for one in rows if one is not row]
+    most = ", the most" if others and max(others) < row.mean("asleep_node_hours") else ""
+    times = f"{_thousands(wakes)} wake{'' if wakes == 1 else 's'}"
+    return [
+        f"Under {row_title(row, rows)}, {asleep:,.1f} of {row.mean('nodes'):,.0f} nodes sleep in the mean{most}, with "
+        f"{times}; waking and shutting down take {share:.2g} % of the energy."
+    ]
+
+
 def _service(shown: Sequence[TimedRow], rows: Sequence[TimedRow]) -> str:
     """Who waits and who is turned away."""
     if never_waited(rows):
@@ -72,7 +93,10 @@ def _service(shown: Sequence[TimedRow], rows: Sequence[TimedRow]) -> str:
 def _about_service(row: TimedRow) -> str:
     said = []
     if row.mean("wait_mean_s") > 0:
-        said.append(f"99 % of the tasks wait at most {_seconds(row.mean('wait_p99_s'))}")
+        p99_s = row.mean("wait_p99_s")
+        said.append(
+            f"99 % of the tasks wait at most {_seconds(p99_s)}" if p99_s > 0 else "99 % of the tasks start at once"
+        )
     for measure, one, several in VERBS:
         if (count := row.mean(measure)) > 0:
             said.append(f"{_thousands(count)} of {_thousands(row.mean('arrived'))} {one if count == 1 else several}")
@@ -99,6 +123,15 @@ def limits(group: Group, with_drawn: bool) -> list[str]:
         )
     else:
         said.append("A task runs equally long on every GPU model: no table of speeds was given.")
+    if options.sleep:
+        said.append(_sleep_assumed(options.sleep))
+    if options.cap:
+        table = f"the table {options.cap_speed!r}" if options.cap_speed else "public sweeps"
+        said.append(
+            f"GPUs are capped ({shown_caps(options.cap)}): full draw is that share of the maximum, and batch tasks run "
+            f"longer by {table}, the same for all models and tasks. A slower GPU-hour is less work: compare kWh of the "
+            "same tasks with and without caps, not Wh per GPU-hour."
+        )
     if with_drawn:
         said.append(
             "Tasks are drawn: requests, durations and classes of service are those of the trace, arrivals follow the "
@@ -113,6 +146,19 @@ def limits(group: Group, with_drawn: bool) -> list[str]:
             f"{options.embodied or '150 kg per GPU over 4 years, nothing for the rest of a node'}."
         )
     return said
+
+
+def _sleep_assumed(text: str) -> str:
+    knobs = dict(part.split("=") for part in text.split(","))
+    idle = f"empty for {_seconds(float(knobs['idle']))}" if "idle" in knobs else "empty for as long as one wake costs"
+    reserve = knobs["reserve"] if knobs["reserve"].endswith("%") else f"{knobs['reserve']} GPUs"
+    of = " of the GPUs" if reserve.endswith("%") else ""
+    return (
+        f"A node that is {idle} shuts down ({_seconds(float(knobs['shutdown']))}) and sleeps at {knobs['watts']} W, "
+        f"while {reserve}{of} stay free and awake. A task placed on a node asleep waits for its wake "
+        f"({_seconds(float(knobs['wake']))}), as long for every node; while it wakes or shuts down a node draws its "
+        "idle watts. Wakes never fail, and wear is not counted."
+    )
 
 
 def _money_saved(group: Group, best: TimedRow, baseline: TimedRow) -> str:

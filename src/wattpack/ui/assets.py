@@ -15,7 +15,8 @@ KINDS = {".js": "text/javascript", ".css": "text/css"}
 @cache
 def index_page() -> str:
     """`index.html` with the report's markup for curves, empty: the script fills it."""
-    empty = {"trace_options": "", "tiles": '<div id="tiles"></div>'}
+    filled_later = '<div id="tiles"></div>'
+    empty = {"trace_options": "", "tiles": filled_later, "states": filled_later}
     parts = {name: fill(asset(f"{name}.html"), empty) for name in ("curves", "time_curves")}
     return fill((OWN / "index.html").read_text(encoding="utf-8"), parts)
 

@@ -21,7 +21,7 @@ from wattpack.report.metrics import traces
 from wattpack.report.payload import payload
 from wattpack.report.sections import summary_section, trace_table, trace_tiles
 from wattpack.report.style import trace_title
-from wattpack.report.time_page import time_summary, time_tables
+from wattpack.report.time_page import states_legend, time_summary, time_tables
 from wattpack.report.time_payload import time_payload
 from wattpack.ui.as_words import SIGNALS, is_drawn
 from wattpack.ui.runs import Run, files_of, progress
@@ -87,7 +87,7 @@ def _in_time(run: Run, request: RunRequest, sources: Sources) -> RunResults:
         data=time_payload(table, folder, inputs),
         options=options(titles.values()),
         words=time_summary(table),
-        tiles="",
+        tiles=states_legend(table),
         tables=time_tables(table),
         colours=colours(policies),
         traces=list(titles.values()),

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from wattpack.choose.choice import resolve
 from wattpack.cli.consoles import wide_console
-from wattpack.cli.explain_at import options_at, say_at
+from wattpack.cli.explain_at import options_at, say_at, with_sleep_and_caps
 from wattpack.cli.options import check_seed, note_power, profile_option
 from wattpack.cli.plugins import faults_of, load_plugins
 from wattpack.datasets.csv_files import read_workload
@@ -54,6 +54,9 @@ def explain_command(
     queue: str = BACKFILL,
     patience: str | None = None,
     budget_kw: str | None = None,
+    sleep: str | None = None,
+    cap: list[str] | None = None,
+    cap_speed: str | None = None,
 ) -> None:
     """Place the tasks that come before TASK, then show how the policy sees every node for it.
 
@@ -103,6 +106,13 @@ def explain_command(
         With --at: how long a task waits before it leaves, like 2h; default: for ever.
     budget_kw
         With --at: IT power that no start may exceed, in kW, or a file with seconds,kw or timestamp,kw.
+    sleep
+        With --at: empty nodes sleep, and wake when a task is placed there: alone, or with knobs like
+        idle=6m,wake=5m,shutdown=1m,reserve=2%,watts=10 (reserve: GPUs or a share of them that stay free and awake).
+    cap
+        With --at: power cap of a GPU model as a share of its maximum, like T4=0.7, or 0.7 for all; may be given again.
+    cap_speed
+        With --at: CSV file with cap,speed: speeds under caps in the place of the built-in table.
     """
     if live is not None:
         if profile is not None or power is not None:
@@ -124,6 +134,7 @@ def explain_command(
     if at is not None:
         timed = read_timed_tasks(tasks)
         options = options_at(at, queue, patience, budget_kw, timed.start)
+        options, watts = with_sleep_and_caps(options, datacenter, watts, sleep, cap, cap_speed)
         note_power(profile, power)
         say_if_compiling("wattpack.engine.moments.loop")
         mix, choice = resolve(policy, datacenter, trace, watts, FILL_UP)
@@ -134,6 +145,8 @@ def explain_command(
         for line in say_at(simulation, index):
             print(line)
         return
+    if sleep is not None or cap or cap_speed is not None:
+        raise UserError("--sleep or --cap without --at: a decision alone has no time, expected --at TIME too")
     note_power(profile, power)
     say_if_compiling("wattpack.engine.core.explain")
     luck = draw_luck(workload, seeded(seed).policy)

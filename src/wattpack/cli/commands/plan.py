@@ -53,6 +53,9 @@ def plan_command(
     patience: str | None = None,
     budget_kw: str | None = None,
     speed: str | None = None,
+    sleep: str | None = None,
+    cap: list[str] | None = None,
+    cap_speed: str | None = None,
     profile: str | None = None,
     power: Path | None = None,
     seeds: int | None = None,
@@ -97,6 +100,14 @@ def plan_command(
         IT power that no start may exceed: kW, or a file with seconds,kw or timestamp,kw.
     speed
         Speeds of GPU models: typical, or a CSV file with model,speed.
+    sleep
+        Empty nodes sleep, and wake when a task is placed there: alone, or with knobs like
+        idle=6m,wake=5m,shutdown=1m,reserve=2%,watts=10 (reserve: GPUs or a share of them that stay free and awake).
+    cap
+        Power cap of a GPU model as a share of its maximum, like T4=0.7, or 0.7 for all; batch tasks run longer; may be
+        given again.
+    cap_speed
+        CSV file with cap,speed: speeds under caps in the place of the built-in table.
     profile
         Power profile: paper (the default), linear, concave, measured.
     power
@@ -118,13 +129,14 @@ def plan_command(
     """
     plugins = load_plugins(plugin or [], not no_check)
     limit_s = seconds_of(wait_p99, "--wait-p99")
-    words = {"load": load, "days": days, "arrivals": arrivals, "horizon": horizon, "queue": queue}
-    timed = timed_of(words | {"patience": patience, "budget_kw": budget_kw, "speed": speed})
+    words: dict[str, object] = {"load": load, "days": days, "arrivals": arrivals, "horizon": horizon, "queue": queue}
+    words |= {"patience": patience, "budget_kw": budget_kw, "speed": speed}
+    timed = timed_of(words | {"sleep": sleep, "cap": ",".join(cap) if cap else None, "cap_speed": cap_speed})
     drawn = timed.load > 0 or trace in alibaba2023.TRACES
     if seeds is not None and seeds != 1 and not drawn:
         raise UserError(f"--seeds {seeds} with tasks at their own times: nothing is drawn, expected --load too")
     watts = profile_option(profile, power)
-    check_folder(out, WRITTEN, (datacenter, trace, *(plugin or []), power, speed, budget_kw))
+    check_folder(out, WRITTEN, (datacenter, trace, *(plugin or []), power, speed, cap_speed, budget_kw))
     note_power(profile, power)
     say_if_compiling("wattpack.engine.moments.loop")
     wanted = (DEFAULT_SEEDS if drawn else 1) if seeds is None else seeds

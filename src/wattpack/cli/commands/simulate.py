@@ -59,6 +59,9 @@ def simulate_command(
     budget_kw: str | None = None,
     speed: str | None = None,
     speed_reference: float | None = None,
+    sleep: str | None = None,
+    cap: list[str] | None = None,
+    cap_speed: str | None = None,
     profile: str | None = None,
     power: Path | None = None,
     target: str | None = None,
@@ -135,6 +138,14 @@ def simulate_command(
         Speeds of GPU models, by which batch tasks run longer or shorter: typical, or a CSV file with model,speed.
     speed_reference
         Speed of the GPU that durations are of; default: mean over the first datacenter's GPUs.
+    sleep
+        Empty nodes sleep, and wake when a task is placed there: alone, or with knobs like
+        idle=6m,wake=5m,shutdown=1m,reserve=2%,watts=10 (reserve: GPUs or a share of them that stay free and awake).
+    cap
+        Power cap of a GPU model as a share of its maximum, like T4=0.7, or 0.7 for all; batch tasks run longer; may be
+        given again.
+    cap_speed
+        CSV file with cap,speed: speeds under caps in the place of the built-in table.
     profile
         Power profile: paper (the default), linear, concave, measured.
     power
@@ -180,6 +191,9 @@ def simulate_command(
         "budget_kw": budget_kw,
         "speed": speed,
         "speed_reference": speed_reference,
+        "sleep": sleep,
+        "cap": ",".join(cap) if cap else None,
+        "cap_speed": cap_speed,
         "target": target,
         "sample": sample,
     }
@@ -203,7 +217,8 @@ def simulate_command(
         baseline=tasks_out is None,
     )
     signals = [text.rpartition(":")[0] or text for text in (carbon, price, budget_kw) if text]
-    inputs = (*datacenters, *traces, *(plugin or []), power, speed, target, carbon, price, budget_kw, *signals)
+    files = (power, speed, cap_speed, target, carbon, price, budget_kw, *signals)
+    inputs = (*datacenters, *traces, *(plugin or []), *files)
     check_folder(out, WRITTEN, inputs)
     check_files({"--tasks-out": tasks_out}, inputs)
     check_apart(out, WRITTEN, "--tasks-out", tasks_out)

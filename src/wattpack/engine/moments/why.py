@@ -8,9 +8,12 @@ import numpy as np
 
 from wattpack.engine.core.explain import Explanation, explain
 from wattpack.engine.core.state import BASE_POWER, CPU_POWER, GPU_POWER, NOWHERE
+from wattpack.engine.moments.events import NODE_ASLEEP, NODE_AWAKE
 from wattpack.engine.moments.options import FIFO
 from wattpack.engine.moments.record import NO_PART, WAITING
 from wattpack.engine.moments.simulate import Simulation
+from wattpack.engine.moments.sleep_run import AWAKE
+from wattpack.model.fit import FITS
 from wattpack.model.power import added_power_mw, total_power
 
 # What holds a waiting task back.
@@ -20,6 +23,7 @@ NO_ROOM = "no room"  # it fits no node now
 BEHIND = "behind"  # under `fifo`, an earlier task waits
 SAME_CLASS = "same class"  # an earlier task of its class waits and is tried first
 BUDGET = "budget"  # there is room, but its placement would exceed the power budget
+WAKE = "wake"  # it is placed, and its node is not awake yet
 STARTS = "starts"  # nothing: it starts at the next moment
 SETTLED = "settled"  # it does not wait: it runs, is done, or has left
 
@@ -38,6 +42,8 @@ class Why:
     added_w: float = 0.0  # what its placement would add
     committed_w: float = 0.0  # what is drawn and promised now
     budget_w: float = float("inf")
+    wakes_from_s: float = float("nan")  # when the node that it is placed on begins to wake
+    awake_s: float = float("nan")  # and when it is awake
 
 
 def why(simulation: Simulation, task: int) -> Why:
@@ -49,22 +55,40 @@ def why(simulation: Simulation, task: int) -> Why:
         return Why(task, NOT_ARRIVED if outcome == NO_PART else SETTLED, outcome)
     if tasks.joined_s[task] > run.horizon_s:
         return Why(task, NOT_JOINED, outcome)
-    waits = np.flatnonzero((tasks.outcome == WAITING) & (tasks.joined_s <= run.horizon_s))
+    if tasks.node[task] != NOWHERE:
+        wakes_from_s, awake_s = wake_times_s(simulation, int(tasks.node[task]))
+        return Why(task, WAKE, outcome, wakes_from_s=wakes_from_s, awake_s=awake_s)
+    waits = np.flatnonzero((tasks.outcome == WAITING) & (tasks.node == NOWHERE) & (tasks.joined_s <= run.horizon_s))
     waits = waits[np.argsort(tasks.rank[waits])]
     ahead = int((tasks.rank[waits] < tasks.rank[task]).sum())
     k = int(tasks.task_class[task])
     explanation = explain(engine, k, run.luck[task])
     budget_w = float(run.budget_mw[run.now[0].budget_steps]) / 1000
-    committed_w = int(total_power(*(state.totals[part] for part in (CPU_POWER, GPU_POWER, BASE_POWER)))) / 1000
+    drawn_mw = int(total_power(*(state.totals[part] for part in (CPU_POWER, GPU_POWER, BASE_POWER))))
+    committed_w = (drawn_mw - int(run.sleep.now[0].saved_mw)) / 1000
     added_w, held_by = 0.0, NO_ROOM
     if explanation.node != NOWHERE:
         gpu = max((explanation.gpus & -explanation.gpus).bit_length() - 1, 0)  # the first, for tasks that share one
         node, asked = state.nodes[explanation.node], state.tasks[k]
         added_w = int(added_power_mw(node, asked, gpu, state.world.gpu_draw_mw) - node.wake_mw) / 1000
         held_by = BUDGET if added_w > 0 and committed_w + added_w > budget_w else STARTS
+    elif bool(((explanation.verdict == FITS) & (np.asarray(state.nodes.closed) != AWAKE)).any()):
+        held_by = BUDGET  # there is room on nodes that are not awake: nothing else would keep the task from them
     discipline = simulation.options.discipline
     same = waits if discipline == FIFO else waits[tasks.task_class[waits] == k]
     first = int(same[0])
     if first != task and (discipline == FIFO or held_by == STARTS):
         held_by = BEHIND if discipline == FIFO else SAME_CLASS
     return Why(task, held_by, outcome, explanation, len(waits), ahead, first, added_w, committed_w, budget_w)
+
+
+def wake_times_s(simulation: Simulation, n: int) -> tuple[float, float]:
+    """When a node that tasks wait for begins to wake, and when it is awake."""
+    events, wake_s = simulation.run.events, simulation.run.sleep.wake_s
+    for place in range(int(events.size[0])):
+        event = events.rows[place]
+        if event.number == n and event.kind == NODE_AWAKE:
+            return float(event.time_s) - wake_s, float(event.time_s)
+        if event.number == n and event.kind == NODE_ASLEEP:  # it shuts down first
+            return float(event.time_s), float(event.time_s) + wake_s
+    raise AssertionError("a node that tasks wait for wakes or shuts down")

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from wattpack.datasets import alibaba2023
+from wattpack.datasets.cap_speed_files import CapSpeeds
 from wattpack.datasets.edits import split_edits
 from wattpack.datasets.power_files import load_power
 from wattpack.datasets.sources import DATACENTERS, load_datacenter, load_trace
@@ -19,7 +20,7 @@ from wattpack.errors import UserError
 from wattpack.experiments.scenario import Inputs
 from wattpack.experiments.spec.axes import Block
 from wattpack.experiments.spec.chosen import check_models
-from wattpack.experiments.timed_fields import load_signals, load_speed_tables
+from wattpack.experiments.timed_fields import load_cap_tables, load_signals, load_speed_tables
 from wattpack.experiments.timed_options import Timed
 from wattpack.model.nodes import Datacenter
 from wattpack.model.power import PAPER, PROFILES, PowerProfile
@@ -41,9 +42,11 @@ class NamedInputs:
         self.timed: dict[str, TimedTrace | TimedTasks] = {}
         self.signals: dict[tuple[str, str], Signal] = {}
         self.speeds: dict[str, SpeedTable] = {}
+        self.cap_speeds: dict[str, CapSpeeds] = {}
 
     def loaded(self) -> Inputs:
-        return Inputs(self.datacenters, self.traces, self.profiles, self.timed, self.signals, self.speeds)
+        in_time = (self.timed, self.signals, self.speeds, self.cap_speeds)
+        return Inputs(self.datacenters, self.traces, self.profiles, *in_time)
 
     def datacenter(self, place: str, name: str) -> None:
         self._read(place, name, DATACENTERS, partial(load_datacenter, power=self.watts), self.datacenters)
@@ -67,6 +70,7 @@ class NamedInputs:
         try:
             self.signals |= load_signals(options, self.folder)
             self.speeds |= load_speed_tables(options, self.folder)
+            self.cap_speeds |= load_cap_tables(options, self.folder)
         except UserError as fault:
             self.problem(place, fault)
         for target in dict.fromkeys(one.target for one in options if one.target):

@@ -41,8 +41,10 @@ function timeTicks(from, to, most) {
 }
 
 function panels() {
-  return group().panels.map((panel) => ({
+  const shown = group().panels.filter((panel) => !panel.areas || !state.hidden.has(group().curves[panel.curve].name));
+  return shown.map((panel) => ({
     ...panel,
+    areas: panel.areas && panel.areas.map((area, place) => ({ cls: "n" + place, y: values(area.lo, panel.step) })),
     lines: panel.lines.map((line) => {
       const lo = values(line.lo, panel.step);
       const curve = line.curve === undefined ? { name: line.name, cls: "signal", dash: line.dash || [] } : group().curves[line.curve];
@@ -80,6 +82,8 @@ function showReadout(place, across, spoken) {
   const head = table.createTHead().insertRow();
   head.appendChild(element("th", ""));
   for (const panel of own) head.appendChild(element("td", panel.short));
+  const stacks = model.panels.filter((panel) => panel.areas);
+  if (stacks.length) head.appendChild(element("td", stacks[0].short));
   const body = table.createTBody();
   const said = [];
   group().curves.forEach((curve, number) => {
@@ -92,6 +96,8 @@ function showReadout(place, across, spoken) {
       const line = panel.lines.find((one) => one.curve === number);
       row.insertCell().textContent = line && Number.isFinite(line.lo[place]) ? shown(panel, line, place) : "";
     }
+    const stack = stacks.find((panel) => panel.curve === number);
+    if (stack) row.insertCell().textContent = stack.areas.map((area) => Number(area.y[place].toFixed(1))).join(" / ");
     said.push([...row.cells].map((cell) => cell.textContent).join(" "));
   });
   for (const panel of model.panels) {
@@ -99,7 +105,7 @@ function showReadout(place, across, spoken) {
       const row = body.insertRow();
       row.appendChild(element("th", line.name));
       const cell = row.insertCell();
-      cell.colSpan = own.length;
+      cell.colSpan = own.length + (stacks.length ? 1 : 0);
       cell.textContent = `${shown(panel, line, place)} ${panel.unit}`;
     }
   }
@@ -135,6 +141,7 @@ function render() {
   byId("shown-range").textContent = `${clock(range[0], true)} to ${clock(range[1], true)}`;
   for (const button of byId("ranges").children) button.setAttribute("aria-pressed", String(Number(button.dataset.seconds) === Math.round(state.range ? range[1] - range[0] : 0)));
   for (const part of document.querySelectorAll(".trace")) part.hidden = Number(part.dataset.trace) !== state.group;
+  if (byId("states")) byId("states").hidden = !group().panels.some((panel) => panel.areas);
   renderLegend();
   charts.draw({ step: group().step, count: group().count, range, ticks: timeTicks, panels: panels(), label: `${group().title}: ${group().panels.map((panel) => panel.name).join(", ")} over time. Arrow keys read the values.` });
 }

@@ -2,8 +2,9 @@
 // model and say where the reader points; they know nothing of policies.
 //
 // model: {step, count: buckets of `step` seconds, range: [from, to] in seconds, ticks(from, to, most): [[seconds, text]],
-//         panels: [{name, height, fromZero, lines: [{cls, dash, lo, hi, heavy}]}], label}
-// A line has the least and the largest value of each bucket; they are one array where a bucket has one value.
+//         panels: [{name, height, fromZero, lines: [{cls, dash, lo, hi, heavy}], areas: [{cls, y}]}], label}
+// A line has the least and the largest value of each bucket; they are one array where a bucket has one value. A panel with
+// areas is a stack of them, the first at the bottom; an area has one value a bucket.
 
 import { ZoomedByPointer, dashes, svgNode, ticks } from "./parts.js";
 
@@ -53,6 +54,7 @@ export class TimeCharts extends ZoomedByPointer {
   }
 
   limits(panel) {
+    if (panel.areas) return [0, 1.04 * Math.max(1e-9, ...panel.areas[0].y.slice(this.first(), this.last() + 1).map((_, i) => panel.areas.reduce((sum, area) => sum + area.y[this.first() + i], 0)))];
     let low = Infinity, high = -Infinity;
     for (const line of panel.lines) {
       for (let i = this.first(); i <= this.last(); i++) {
@@ -76,16 +78,39 @@ export class TimeCharts extends ZoomedByPointer {
     }
     svgNode(this.svg, "line", { class: "axis", x1: this.left, x2: this.right, y1: panel.bottom, y2: panel.bottom });
     svgNode(this.svg, "text", { class: "name", x: this.left, y: panel.top - 7 }).textContent = panel.name;
+    if (panel.areas) this.stack(panel);
     for (const line of [...panel.lines].reverse()) {
       svgNode(this.svg, "path", { class: "line " + line.cls + (line.heavy ? " heavy" : ""), d: this.path(panel, line), "stroke-dasharray": dashes(line) });
     }
   }
 
+  // How many buckets share a pixel, and where on the page a time is.
+  pixels() {
+    const wide = (this.right - this.left) * this.model.step / (this.model.range[1] - this.model.range[0]);
+    return { together: Math.max(1, Math.floor(1 / wide)), inside: (seconds) => Math.min(this.right, Math.max(this.left, this.x(seconds))) };
+  }
+
+  // Areas on each other, as steps; where several buckets share a pixel, their mean.
+  stack(panel) {
+    const { step } = this.model, { together, inside } = this.pixels(), steps = [];
+    for (let i = this.first(); i <= this.last(); i += together) {
+      const after = Math.min(i + together, this.last() + 1);
+      const means = panel.areas.map((area) => area.y.slice(i, after).reduce((sum, value) => sum + value, 0) / (after - i));
+      steps.push([inside(i * step).toFixed(1), inside(after * step).toFixed(1), means]);
+    }
+    const lower = steps.map(() => 0);
+    panel.areas.forEach((area, place) => {
+      const upper = lower.map((value, i) => value + steps[i][2][place]);
+      const top = steps.map(([from, to], i) => `L${from} ${panel.y(upper[i]).toFixed(1)}H${to}`).join("");
+      const back = steps.map(([from, to], i) => `L${to} ${panel.y(lower[i]).toFixed(1)}H${from}`).reverse().join("");
+      if (steps.length) svgNode(this.svg, "path", { class: "area " + area.cls, d: `M${(top + back).slice(1)}Z` });
+      upper.forEach((value, i) => { lower[i] = value; });
+    });
+  }
+
   // Steps, or where several buckets share a pixel, the range of their values.
   path(panel, line) {
-    const { step } = this.model, wide = (this.right - this.left) * step / (this.model.range[1] - this.model.range[0]);
-    const together = Math.max(1, Math.floor(1 / wide));
-    const inside = (seconds) => Math.min(this.right, Math.max(this.left, this.x(seconds)));
+    const { step } = this.model, { together, inside } = this.pixels();
     let text = "", pen = "M";
     for (let i = this.first(); i <= this.last(); i += together) {
       let low = Infinity, high = -Infinity;

@@ -1,0 +1,152 @@
+"""Nodes that sleep and GPUs that are capped, by the words of users: texts, and what they mean for a datacenter.
+
+A text has one spelling, `reserve=2%,shutdown=60,wake=300,watts=10` and `A10=0.7,T4=0.8`: it is a part of a run's id.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction
+from math import ceil, isfinite
+
+from wattpack.engine.moments.options import Sleep
+from wattpack.engine.moments.sleep_run import RESERVE_PERCENT
+from wattpack.errors import UserError
+from wattpack.model.caps import check_cap
+from wattpack.model.durations import seconds_of
+from wattpack.model.gpu_names import catalog_name, model_of
+
+ON, OFF = ("on", "true"), ("", "off", "false", "none")
+AUTO = "auto"  # ski rental: the energy of one shutdown and wake, divided by the watts saved
+KNOBS = ("idle", "reserve", "shutdown", "wake", "watts")
+MAX_W = 1e6
+MAX_GPUS = 10**9
+ALL_MODELS = "*"
+EXPECTED = "on, or knobs like idle=6m,wake=5m,shutdown=1m,reserve=2%,watts=10"
+
+
+def sleep_text(given: object, what: str = "sleep") -> str:
+    """The knobs in one spelling, with the default of each that is not given; empty: all nodes stay awake."""
+    if given is None or given is False:
+        return ""
+    if isinstance(given, Mapping):
+        given = ",".join(f"{name}={value}" for name, value in given.items())
+    if given is not True and not isinstance(given, str):
+        raise UserError(f"{what} {given!r}, expected {EXPECTED}")
+    text = "on" if given is True else given.strip()
+    if text.lower() in OFF:
+        return ""
+    found: dict[str, str] = {}
+    for part in text.split(",") if text.lower() not in ON else ():
+        name, equals, value = (one.strip() for one in part.partition("="))
+        if not equals or name not in KNOBS or name in found:
+            raise UserError(f"{what} {part.strip()!r}, expected {EXPECTED}, each knob once")
+        found[name] = value
+    plain = Sleep()
+    texts = {
+        "idle": _seconds(found.get("idle", AUTO), what, "idle"),
+        "reserve": _reserve(found.get("reserve", f"{RESERVE_PERCENT}%"), what),
+        "shutdown": _seconds(found.get("shutdown", f"{plain.shutdown_s}"), what, "shutdown"),
+        "wake": _seconds(found.get("wake", f"{plain.wake_s}"), what, "wake"),
+        "watts": _watts(found.get("watts", f"{plain.sleep_w}"), what),
+    }
+    return ",".join(f"{name}={value}" for name, value in texts.items() if value != AUTO)
+
+
+def _seconds(text: str, what: str, knob: str) -> str:
+    if knob == "idle" and text.lower() == AUTO:
+        return AUTO
+    return f"{seconds_of(text, f'{what}: {knob}'):.15g}"
+
+
+def _watts(text: str, what: str) -> str:
+    try:
+        watts = float(text) if text.isascii() and "_" not in text else float("nan")
+    except ValueError:
+        watts = float("nan")
+    if not (isfinite(watts) and 0 <= watts <= MAX_W):
+        raise UserError(f"{what}: watts {text!r}, expected watts of a node asleep, 0 to {MAX_W:,.0f}")
+    return f"{watts:.15g}"
+
+
+def _reserve(text: str, what: str) -> str:
+    match = re.fullmatch(r"(\d{1,12}(?:\.\d{1,9})?)\s*(%?)", text, re.ASCII)
+    share = Fraction(match[1]) if match else Fraction(-1)
+    if not match or (match[2] and share > 100) or (not match[2] and (share.denominator > 1 or share > MAX_GPUS)):
+        raise UserError(f"{what}: reserve {text!r}, expected a number of GPUs, or a share of them like 2%")
+    return f"{float(share):.15g}{match[2]}"
+
+
+def sleep_of(text: str, gpus: int) -> Sleep | None:
+    """The knobs of `sleep_text` for a datacenter of so many GPUs; None: all nodes stay awake."""
+    if not text:
+        return None
+    knobs = dict(part.split("=") for part in text.split(","))
+    reserve = knobs["reserve"]
+    share = Fraction(reserve.rstrip("%"))
+    return Sleep(
+        idle_s=float(knobs["idle"]) if "idle" in knobs else None,
+        shutdown_s=float(knobs["shutdown"]),
+        wake_s=float(knobs["wake"]),
+        sleep_w=float(knobs["watts"]),
+        reserve_gpus=ceil(share * gpus / 100) if reserve.endswith("%") else int(share),
+    )
+
+
+def cap_text(given: object, what: str = "cap") -> str:
+    """Caps in one spelling, `T4=0.7`; a lone share is for all models (`*`), one of 1 is no cap. Empty: none."""
+    if given is None or given is False:
+        return ""
+    if isinstance(given, Mapping):
+        given = ",".join(f"{name}={value}" for name, value in given.items())
+    elif isinstance(given, int | float) and not isinstance(given, bool):
+        given = repr(given)
+    if not isinstance(given, str):
+        raise UserError(f"{what} {given!r}, expected MODEL=SHARE like T4=0.7, or a share for all models")
+    found: dict[str, float] = {}
+    parts = [] if given.strip().lower() in OFF else given.split(",")
+    for part in parts:
+        name, equals, text = part.rpartition("=")
+        name = name.strip() if equals else ALL_MODELS
+        try:
+            share = float(text) if text.isascii() and "_" not in text else float("nan")
+        except ValueError:
+            share = float("nan")
+        if name == "" or name in found or share != share:
+            raise UserError(
+                f"{what} {part.strip()!r}, expected MODEL=SHARE like T4=0.7, or a share for all models, each once"
+            )
+        found[name] = check_cap("all models" if name == ALL_MODELS else name, share)
+    general = found.get(ALL_MODELS, 1.0)
+    kept = {name: share for name, share in found.items() if share != (1.0 if name == ALL_MODELS else general)}
+    return ",".join(f"{name}={share:.15g}" for name, share in sorted(kept.items()))
+
+
+def caps_of(text: str, models: Sequence[str]) -> dict[str, float]:
+    """The caps of `cap_text` by the models of a datacenter; those of other models are left out."""
+    by_name = {name: float(share) for name, _, share in (part.rpartition("=") for part in text.split(",")) if name}
+    general = by_name.pop(ALL_MODELS, 1.0)
+    found = {model: general for model in models if model}
+    for name, share in by_name.items():
+        if (model := _meant(name, models)) != "":
+            found[model] = share
+    return {model: share for model, share in found.items() if share < 1}
+
+
+def check_caps(text: str, models: Iterable[str]) -> None:
+    """Refuse caps of models that no node has."""
+    there = sorted({model for model in models if model})
+    for part in text.split(",") if text else ():
+        name = part.rpartition("=")[0]
+        if name != ALL_MODELS and _meant(name, there) == "":
+            raise UserError(f"cap {part}: no node has the GPU {name}, expected one of {', '.join(there)}")
+
+
+def _meant(name: str, models: Sequence[str]) -> str:
+    """The model of these that a name means; empty if none."""
+    if name in models:
+        return name
+    catalog = catalog_name(name)
+    same = (model for model in models if catalog and catalog_name(model) == catalog)
+    return model_of(name, [model for model in models if model]) or next(same, "")
