@@ -55,7 +55,7 @@ def embedded(report: Path) -> Any:
 
 def test_the_python_of_a_run_in_time_runs(tmp_path: Path) -> None:
     async def test(front: Front) -> None:
-        more = {"kind": "simulate", "traces": ["default"], "load": 0.5, "days": 0.01, "patience": "2h"}
+        more = {"kind": "simulate", "traces": ["default"], "load": 0.5, "days": 0.01, "patience": "2h", "sleep": "on"}
         _, told = await front.ask("POST", "/api/words", asked(front, **more))
         found: dict[str, Any] = {}
         exec(told["python"], found)
@@ -67,6 +67,7 @@ def test_the_python_of_a_run_in_time_runs(tmp_path: Path) -> None:
 def test_a_run_in_time_has_the_numbers_of_simulate(tmp_path: Path) -> None:
     async def test(front: Front) -> None:
         more = {"kind": "simulate", "traces": ["default"], "load": 0.5, "days": 0.02, "carbon": "DEU", "queue": "fifo"}
+        more |= {"sleep": "on", "cap": "T4=0.8"}
         status, run = await front.ask("POST", "/api/runs", asked(front, **more))
         assert status == 200
         ended = await front.ended(run["id"])
@@ -85,7 +86,7 @@ def test_tasks_of_a_file_run_at_their_own_times(tmp_path: Path) -> None:
     timed = write_timed_tasks(tmp_path)
 
     async def test(front: Front) -> None:
-        _, run = await front.ask("POST", "/api/runs", asked(front, kind="simulate", traces=[timed], policies=[]))
+        _, run = await front.ask("POST", "/api/runs", asked(front, kind="simulate", traces=[timed]))
         ended = await front.ended(run["id"])
         assert ended["state"] == "done", ended
         assert "--seeds" not in ended["command"]
@@ -178,6 +179,7 @@ def test_a_results_folder_of_the_command_line_is_shown_with_its_figures(tmp_path
         ("/api/runs", {"policies": ["nosuch"]}, "nosuch"),
         ("/api/runs", {"profile": "nosuch"}, "expected one of paper"),
         ("/api/runs", {"kind": "simulate", "carbon": "/etc/passwd"}, "expected a country"),
+        ("/api/words", {"kind": "simulate", "sleep": "x" * 301}, "sleep"),
         ("/api/runs", {"kind": "simulate", "price": "prices.csv"}, "expected a number"),
         ("/api/words", {"policies": ["--plugin=x.py"]}, "expected"),
         ("/api/map", {"policy": "nosuch"}, "nosuch"),

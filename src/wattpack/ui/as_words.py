@@ -38,6 +38,8 @@ def words_of(request: RunRequest, sources: Sources, plugins: Sequence[Path] = ()
             "queue": request.queue,
             "patience": request.patience,
             "pue": request.pue,
+            "sleep": request.sleep,
+            "cap": request.cap,
             **{name: sources.signal(name, text) for name in SIGNALS if (text := getattr(request, name))},
         }
         for name, value in given.items():
@@ -71,7 +73,7 @@ def python_of(request: RunRequest, sources: Sources) -> str:
         return (
             f'import wattpack as wp\n\ncomparison = {call}\nprint(comparison)\ncomparison.save_report("report.html")\n'
         )
-    fields = ("load", "days", "queue", "pue", *SIGNALS)
+    fields = ("load", "days", "queue", "pue", "sleep", "cap", *SIGNALS)
     given = {name: getattr(request, name) for name in fields} | {"patience_s": request.patience}
     given["queue"] = request.queue or "backfill"
     options = "".join(f", {name}={_python(value)}" for name, value in given.items() if value not in (None, ""))

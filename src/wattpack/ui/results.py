@@ -96,7 +96,7 @@ def _in_time(run: Run, request: RunRequest, sources: Sources) -> RunResults:
 
 def _scenarios(request: RunRequest, sources: Sources) -> tuple[Inputs, tuple[Scenario, ...]]:
     """As `wattpack simulate` makes them of the same words."""
-    fields = ("load", "days", "queue", "patience", "pue", *SIGNALS)
+    fields = ("load", "days", "queue", "patience", "pue", "sleep", "cap", *SIGNALS)
     timed = timed_of({name: getattr(request, name) or None for name in fields})
     return resolve(
         timed_experiment(

@@ -14,6 +14,7 @@ from wattpack.kube.shadow import ShadowTable
 
 Name = Annotated[str, Meta(min_length=1, max_length=300)]
 Few = Annotated[list[Name], Meta(max_length=50)]
+Short = Annotated[str, Meta(max_length=300)]
 Traces = Annotated[list[Name], Meta(min_length=1, max_length=20)]
 Seed = Annotated[int, Meta(ge=0, le=1_000_000)]
 State = Literal["running", "done", "failed", "refused", "cancelled", "gone"]
@@ -44,11 +45,13 @@ class RunRequest(Asked):
     load: float | None = None
     days: float | None = None
     queue: Literal["", "drop", "fifo", "backfill"] = ""
-    patience: str = ""
-    pue: str = ""
-    carbon: str = ""
-    price: str = ""
-    budget_kw: str = ""
+    patience: Short = ""
+    pue: Short = ""
+    carbon: Short = ""
+    price: Short = ""
+    budget_kw: Short = ""
+    sleep: Short = ""  # "on", or knobs
+    cap: Short = ""
 
 
 class Scene(Asked):

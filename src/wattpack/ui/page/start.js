@@ -29,6 +29,7 @@ export function request() {
   return {
     ...shared, load: ownTimes ? null : Number(byId("start-load").value), days: ownTimes ? null : Number(byId("start-days").value), queue: byId("start-queue").value,
     patience: text("start-patience"), pue: text("start-pue"), carbon: byId("start-carbon").value, price: text("start-price"), budget_kw: text("start-budget"),
+    sleep: byId("start-sleep").checked ? "on" : "", cap: text("start-cap"),
   };
 }
 
