@@ -60,6 +60,9 @@ def simulate_command(
     speed: str | None = None,
     speed_reference: float | None = None,
     sleep: str | None = None,
+    consolidate: str | None = None,
+    bound: bool = False,
+    no_bound: bool = False,
     cap: list[str] | None = None,
     cap_speed: str | None = None,
     profile: str | None = None,
@@ -141,6 +144,13 @@ def simulate_command(
     sleep
         Empty nodes sleep, and wake when a task is placed there: alone, or with knobs like
         idle=6m,wake=5m,shutdown=1m,reserve=2%,watts=10 (reserve: GPUs or a share of them that stay free and awake).
+    consolidate
+        With --sleep, move running tasks so that nodes become empty: alone, or with knobs like
+        moves=60,every=30m,pause=30s,pays=1h,slower=no (moves an hour; pays: a shutdown and a wake must pay within it).
+    bound
+        Show how far each run is above the least energy of any schedule with the same tasks; the default with --sleep.
+    no_bound
+        Do not work it out.
     cap
         Power cap of a GPU model as a share of its maximum, like T4=0.7, or 0.7 for all; batch tasks run longer; may be
         given again.
@@ -192,11 +202,15 @@ def simulate_command(
         "speed": speed,
         "speed_reference": speed_reference,
         "sleep": sleep,
+        "consolidate": consolidate,
+        "bound": ((bound or sleep is not None) and not no_bound) or None,
         "cap": ",".join(cap) if cap else None,
         "cap_speed": cap_speed,
         "target": target,
         "sample": sample,
     }
+    if bound and no_bound:
+        raise UserError("--bound with --no-bound, expected one of them")
     timed = timed_of(given)
     datacenters, traces = datacenter or [alibaba2023.NAME], trace or ["default"]
     if tasks_out is not None and policy is not None and len(policy) != 1:
