@@ -17,29 +17,30 @@ from aiohttp import web
 from wattpack import __version__
 from wattpack.choose.choice import SUMMARY
 from wattpack.energy.zones import ZONES
-from wattpack.errors import RunError, UserError
+from wattpack.errors import UserError
 from wattpack.experiments.lineup import DEFAULT_POLICIES
 from wattpack.model.power import PROFILES
 from wattpack.policies import REGISTRY
 from wattpack.policies.expression import AUTO
 from wattpack.report.style import label
+from wattpack.ui.answers import ENCODER, Choices, Done, PolicyLine, Words
 from wattpack.ui.as_words import command_of, python_of, words_of
 from wattpack.ui.ask import ask
 from wattpack.ui.assets import index_page, static_file
+from wattpack.ui.limits import MAX_BODY_BYTES, NotThereError, body_of, one_line
 from wattpack.ui.live import live_view
 from wattpack.ui.map_events import events_of
 from wattpack.ui.map_payload import map_payload
 from wattpack.ui.openapi import OPENAPI
 from wattpack.ui.results import KINDS, figure_of, file_of, results_of
 from wattpack.ui.runs import Run, Runs
-from wattpack.ui.security import REPORT_POLICY, Handler, guard, json_answer, wrong
+from wattpack.ui.security import REPORT_POLICY, guard, json_answer, wrong
 from wattpack.ui.sources import MAX_UPLOAD_BYTES, Sources
 from wattpack.ui.why import why
-from wattpack.ui.wire import ENCODER, AskRequest, Choices, Done, MapRequest, PolicyLine, RunRequest, WhyRequest, Words
+from wattpack.ui.wire import AskRequest, MapRequest, RunRequest, WhyRequest
 
 log = logging.getLogger("wattpack")
 T = TypeVar("T")
-MAX_BODY_BYTES = 1 << 20  # of a question; uploads have their own limit
 RUN_REQUEST = msgspec.json.Decoder(RunRequest)
 MAP_REQUEST = msgspec.json.Decoder(MapRequest)
 WHY_REQUEST = msgspec.json.Decoder(WhyRequest)
@@ -99,17 +100,17 @@ class Routes:
         kind, name = request.query.get("kind", ""), request.query.get("name", "")
         if kind not in ("nodes", "tasks"):
             return wrong(f"kind {kind!r}, expected nodes or tasks")
-        data = await _body(request, MAX_UPLOAD_BYTES)
+        data = await body_of(request, MAX_UPLOAD_BYTES)
         return json_answer(await self.desk.think(self.desk.sources.keep_upload, kind, name, data))
 
     async def start(self, request: web.Request) -> web.Response:
-        asked = RUN_REQUEST.decode(await _body(request, MAX_BODY_BYTES))
+        asked = RUN_REQUEST.decode(await body_of(request, MAX_BODY_BYTES))
         run = await self.desk.runs.start(asked)
         return json_answer(run.status())
 
     async def words(self, request: web.Request) -> web.Response:
         """What would be run, before it is."""
-        asked, desk = RUN_REQUEST.decode(await _body(request, MAX_BODY_BYTES)), self.desk
+        asked, desk = RUN_REQUEST.decode(await body_of(request, MAX_BODY_BYTES)), self.desk
         words = await desk.think(words_of, asked, desk.sources, desk.runs.plugins)
         return json_answer(Words(command_of(words), python_of(asked, desk.sources)))
 
@@ -158,16 +159,16 @@ class Routes:
         return web.Response(body=body, content_type=KINDS[kind], headers=named)
 
     async def map(self, request: web.Request) -> web.Response:
-        asked = MAP_REQUEST.decode(await _body(request, MAX_BODY_BYTES))
+        asked = MAP_REQUEST.decode(await body_of(request, MAX_BODY_BYTES))
         body = await self.desk.think(map_of, asked, self.desk.sources)
         return web.Response(body=body, content_type="application/octet-stream")
 
     async def why(self, request: web.Request) -> web.Response:
-        asked = WHY_REQUEST.decode(await _body(request, MAX_BODY_BYTES))
+        asked = WHY_REQUEST.decode(await body_of(request, MAX_BODY_BYTES))
         return json_answer(await self.desk.think(why, asked, self.desk.sources))
 
     async def ask(self, request: web.Request) -> web.Response:
-        asked = ASK_REQUEST.decode(await _body(request, MAX_BODY_BYTES))
+        asked = ASK_REQUEST.decode(await body_of(request, MAX_BODY_BYTES))
         return json_answer(await self.desk.think(ask, asked, self.desk.sources))
 
     async def live(self, request: web.Request) -> web.Response:
@@ -179,56 +180,6 @@ class Routes:
 
 def map_of(asked: MapRequest, sources: Sources) -> bytes:
     return map_payload(events_of(asked, sources))
-
-
-class NotThereError(Exception):
-    """Something that the address names is not there."""
-
-
-async def _body(request: web.Request, limit: int) -> bytes:
-    """The body, read in parts, so that no more than the limit is ever held."""
-    if request.content_length is not None and request.content_length > limit:
-        raise web.HTTPRequestEntityTooLarge(limit, request.content_length)
-    parts, size = [], 0
-    async for part in request.content.iter_chunked(1 << 16):
-        size += len(part)
-        if size > limit:
-            raise web.HTTPRequestEntityTooLarge(limit, size)
-        parts.append(part)
-    return b"".join(parts)
-
-
-@web.middleware
-async def one_line(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Bad input, and faults of our own, as one line."""
-    try:
-        return await handler(request)
-    except NotThereError as fault:
-        return wrong(str(fault), 404)
-    except (UserError, msgspec.DecodeError) as fault:
-        return wrong(str(fault))
-    except RunError as fault:
-        return wrong(str(fault), 500)
-    except web.HTTPRequestEntityTooLarge as fault:
-        return wrong(f"{request.path}: the body is too large, expected at most {_limit(request):,} bytes", fault.status)
-    except web.HTTPException as fault:
-        if fault.status < 400:
-            raise
-        answer = wrong(f"{request.method} {request.path}: {fault.reason}", fault.status)
-        if "Allow" in fault.headers:
-            answer.headers["Allow"] = fault.headers["Allow"]
-        return answer
-    except (ConnectionError, asyncio.CancelledError):
-        raise
-    except RecursionError:
-        return wrong(f"{request.path}: nested too deeply")
-    except Exception:
-        log.exception("%s %s", request.method, request.path)
-        return wrong(f"{request.path}: a fault of wattpack's own, see its log", 500)
-
-
-def _limit(request: web.Request) -> int:
-    return MAX_UPLOAD_BYTES if request.path == "/api/uploads" else MAX_BODY_BYTES
 
 
 def new_app(desk: Desk, host: str = "127.0.0.1", token: str | None = None) -> web.Application:

@@ -47,6 +47,8 @@ def words_of(request: RunRequest, sources: Sources, plugins: Sequence[Path] = ()
                 words += _option(
                     f"--{name.replace('_', '-')}", f"{value:g}" if isinstance(value, float) else str(value)
                 )
+        # With sleep the command solves the bound unless it is told not to.
+        words += ["--bound"] if request.bound else ["--no-bound"] if request.sleep else []
     for plugin in plugins:
         words += [*_option("--plugin", str(plugin)), "--no-check"]
     return words

@@ -24,11 +24,12 @@ from wattpack.model.gpu_names import model_of, possible_models
 from wattpack.model.nodes import Datacenter
 from wattpack.model.power import GPU_MILLI, PowerProfile
 from wattpack.model.tasks import TaskClass, Workload, check_class
+from wattpack.ui.answers import Answered, AskAnswer, Cost, Placed
 from wattpack.ui.costs import lost_gpus, power_w, type_text
 from wattpack.ui.moves import moves_for, nearest
 from wattpack.ui.scene import Played, play
 from wattpack.ui.sources import Sources
-from wattpack.ui.wire import Answered, AskAnswer, AskRequest, Cost, Placed, TaskFields
+from wattpack.ui.wire import AskRequest, TaskFields
 
 MOST_TASKS = 50_000
 SHOWN = 200

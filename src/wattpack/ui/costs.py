@@ -12,7 +12,7 @@ from wattpack.engine.live.one_decision import place_one, release_one
 from wattpack.model.fragmentation import REASONS
 from wattpack.model.nodes import Datacenter
 from wattpack.model.power import GPU_MILLI, total_power
-from wattpack.ui.wire import Cost
+from wattpack.ui.answers import Cost
 
 
 def power_w(totals: NDArray[np.int64]) -> float:

@@ -16,7 +16,7 @@ from wattpack.kube.measured import Power
 from wattpack.kube.questions import State
 from wattpack.kube.shadow import ShadowTable
 from wattpack.model.power import GPU_MILLI
-from wattpack.ui.wire import LiveModel, LiveView
+from wattpack.ui.answers import LiveModel, LiveView
 
 TIMEOUT_S = 10
 MAX_BYTES = 256 << 20  # the state of 100,000 nodes

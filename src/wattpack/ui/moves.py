@@ -13,7 +13,7 @@ from wattpack.engine.core.explain import explain
 from wattpack.engine.live.one_decision import place_one, release_one
 from wattpack.model.fit import FITS, NO_CPU_MODEL, NO_MODEL, NO_POOL, fits
 from wattpack.model.power import GPU_MILLI
-from wattpack.ui.wire import Near
+from wattpack.ui.answers import Near
 
 SHOWN = 5
 TRIED = 25  # nodes on which moves are tried, those that lack least first

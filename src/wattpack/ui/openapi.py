@@ -7,22 +7,8 @@ from typing import Any
 import msgspec
 
 from wattpack import __version__
-from wattpack.ui.wire import (
-    AskAnswer,
-    AskRequest,
-    Choices,
-    Done,
-    LiveView,
-    MapRequest,
-    RunRequest,
-    RunResults,
-    RunStatus,
-    Uploaded,
-    Why,
-    WhyRequest,
-    Words,
-    Wrong,
-)
+from wattpack.ui.answers import AskAnswer, Choices, Done, LiveView, RunResults, RunStatus, Uploaded, Why, Words, Wrong
+from wattpack.ui.wire import AskRequest, MapRequest, RunRequest, WhyRequest
 
 PLACE = "#/components/schemas/{name}"
 TAKEN = (RunRequest, MapRequest, WhyRequest, AskRequest)

@@ -23,10 +23,11 @@ from wattpack.report.sections import summary_section, trace_table, trace_tiles
 from wattpack.report.style import trace_title
 from wattpack.report.time_page import states_legend, time_summary, time_tables
 from wattpack.report.time_payload import time_payload
+from wattpack.ui.answers import RunResults
 from wattpack.ui.as_words import SIGNALS, is_drawn
 from wattpack.ui.runs import Run, files_of, progress
 from wattpack.ui.sources import Sources
-from wattpack.ui.wire import RunRequest, RunResults
+from wattpack.ui.wire import RunRequest
 
 KINDS = {"png": "image/png", "svg": "image/svg+xml", "pdf": "application/pdf"}
 NONE = RunResults("none", 0, None, "", "", "", "", "", [])
@@ -97,7 +98,7 @@ def _in_time(run: Run, request: RunRequest, sources: Sources) -> RunResults:
 def _scenarios(request: RunRequest, sources: Sources) -> tuple[Inputs, tuple[Scenario, ...]]:
     """As `wattpack simulate` makes them of the same words."""
     fields = ("load", "days", "queue", "patience", "pue", "sleep", "cap", *SIGNALS)
-    timed = timed_of({name: getattr(request, name) or None for name in fields})
+    timed = timed_of({name: getattr(request, name) or None for name in (*fields, "bound")})
     return resolve(
         timed_experiment(
             timed,

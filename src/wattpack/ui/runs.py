@@ -25,9 +25,10 @@ import msgspec
 from wattpack.errors import UserError
 from wattpack.experiments.folder import FOLDERS
 from wattpack.files import make_folder, write_text
+from wattpack.ui.answers import RunStatus, State
 from wattpack.ui.as_words import command_of, python_of, words_of
 from wattpack.ui.sources import Sources
-from wattpack.ui.wire import RunRequest, RunStatus, State
+from wattpack.ui.wire import RunRequest
 
 REQUEST = "request.json"  # in the folder of a run: what the page asked for
 OUTCOME = "outcome.json"  # how it ended, by the page's own account

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from aiohttp import web
 
 from wattpack.errors import UserError
-from wattpack.ui.wire import ENCODER, Wrong
+from wattpack.ui.answers import ENCODER, Wrong
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 COOKIE = "wattpack-token"

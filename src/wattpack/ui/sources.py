@@ -19,7 +19,8 @@ from wattpack.files import make_folder, why, write_whole
 from wattpack.model.nodes import Datacenter
 from wattpack.model.power import PROFILES, PowerProfile
 from wattpack.model.tasks import Workload
-from wattpack.ui.wire import Asked, DatacenterLine, Trace, Uploaded
+from wattpack.ui.answers import DatacenterLine, Trace, Uploaded
+from wattpack.ui.wire import Asked
 
 MAX_UPLOAD_BYTES = 64 << 20  # 1.5 million tasks
 MOST_UPLOADS = 100

@@ -13,10 +13,11 @@ from wattpack.errors import UserError
 from wattpack.model.fit import VERDICT_WORDS
 from wattpack.policies.expression import parse
 from wattpack.report.style import label
+from wattpack.ui.answers import Component, Elsewhere, NodeRefused, NodeScores, Why
 from wattpack.ui.costs import alone, cost_of, type_text
 from wattpack.ui.scene import Played, play
 from wattpack.ui.sources import Sources
-from wattpack.ui.wire import Component, Elsewhere, NodeRefused, NodeScores, Why, WhyRequest
+from wattpack.ui.wire import WhyRequest
 
 SHOWN = 20  # nodes that fit, and as many that do not
 OTHERS = ("fgd", "pwr", "bestfit")

@@ -3,6 +3,7 @@
 import { byId, element } from "./parts.js";
 import { allChoices, ask, fillSelect, tried } from "./asking.js";
 import { policiesOf, takeAddress } from "./scene.js";
+import { nodeText, showNode } from "./map_node.js";
 import { MapData } from "./map_data.js";
 import { MapDrawing, cssOf, ownersOf, scaleOf } from "./map_draw.js";
 
@@ -137,7 +138,7 @@ function when(data) {
 // What is pinned, and the numbers of every group: the values of the map as tables.
 function details() {
   const { sides, pinned } = state;
-  showNode(pinned);
+  showNode(byId("map-node"), sides, pinned, whyOf);
   const table = byId("map-table");
   table.replaceChildren();
   const head = table.createTHead().insertRow();
@@ -149,15 +150,6 @@ function details() {
     row.appendChild(element("th", `${group.label}, ${group.more}: ${rows[0][g].nodes}`)).scope = "row";
     for (const side of rows) for (const value of [String(side[g].busy), side[g].used.toFixed(1), (side[g].watts / 1000).toFixed(1), side[g].lost.toFixed(1)]) row.insertCell().textContent = value;
   });
-}
-
-function nodeText(data, n) {
-  const group = data.groups[data.of.type[n]], { sum, reason } = data.lostOf(n);
-  const shares = Array.from({ length: group.gpus }, (_, g) => (data.used[n * data.width + g] / 1000).toFixed(2)).join(" ");
-  return [
-    `${data.names[n]}: ${group.label}`, group.gpus ? `GPUs in use ${shares}` : "", `vCPU ${(data.cpu[n] / 1000).toFixed(1)} of ${group.cpuMilli / 1000}`,
-    `${data.watts[n].toFixed(0)} W`, sum ? `${(sum / 1000).toFixed(2)} GPU fragmented, most: ${data.reasons[reason].name}` : "", data.state[n] ? data.states[data.state[n]] : "",
-  ].filter(Boolean).join(", ");
 }
 
 function point(place, n, spoken) {
@@ -177,28 +169,14 @@ function pin(n) {
     drawing.pinned = state.pinned;
     drawing.toScreen(0, drawing.high);
   }
-  showNode(state.pinned);
+  showNode(byId("map-node"), state.sides, state.pinned, whyOf);
 }
 
-function showNode(n) {
-  const box = byId("map-node");
-  box.hidden = n < 0;
-  if (n < 0) return;
-  box.replaceChildren(element("h2", state.sides[0].data.names[n]));
-  for (const { data, policy } of state.sides) {
-    box.appendChild(element("p", `${policy}: ${nodeText(data, n)}`));
-    const tasks = data.tasksOn(n), list = box.appendChild(element("ul", undefined, "tasks"));
-    for (const task of tasks.slice(0, 50)) {
-      const item = list.appendChild(element("li"));
-      if (byId("map-over").value === "arrivals") {
-        const link = item.appendChild(element("a", data.taskName(task)));
-        const asked = request(policy);
-        link.href = `/why?${new URLSearchParams({ datacenter: asked.datacenter, trace: asked.trace, policy, seed: asked.seed === null ? "" : String(asked.seed), add: asked.add.join(" "), task: String(task + 1) })}`;
-      } else item.append(data.taskName(task));
-      item.append(`: ${data.taskText(task)}`);
-    }
-    if (!tasks.length) list.appendChild(element("li", "no tasks"));
-  }
+// The address of "Why here?" for a task; a run in time has none.
+function whyOf(policy, task) {
+  if (byId("map-over").value !== "arrivals") return "";
+  const { datacenter, trace, seed, add } = request(policy);
+  return `/why?${new URLSearchParams({ datacenter, trace, policy, seed: seed === null ? "" : String(seed), add: add.join(" "), task: String(task + 1) })}`;
 }
 
 function key(event, place) {

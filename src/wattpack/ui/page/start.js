@@ -21,10 +21,10 @@ const words = (id) => byId(id).value.split(/[\s,;]+/).filter(Boolean);
 export function request() {
   const shared = {
     kind: kind(), datacenter: byId("start-datacenter").value, traces: checked("start-traces"), policies: checked("start-policies"),
-    seeds: Number(byId("start-seeds").value), profile: byId("start-profile").value,
+    seeds: Number(byId("start-seeds").value), bound: byId("start-bound").checked, profile: byId("start-profile").value,
     add: words("start-add"), remove: words("start-remove"), replace: words("start-replace"),
   };
-  if (kind() === "compare") return { ...shared, bound: byId("start-bound").checked };
+  if (kind() === "compare") return shared;
   const text = (id) => byId(id).value.trim(), ownTimes = byId("start-own-times").checked;
   return {
     ...shared, load: ownTimes ? null : Number(byId("start-load").value), days: ownTimes ? null : Number(byId("start-days").value), queue: byId("start-queue").value,
