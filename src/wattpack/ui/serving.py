@@ -40,7 +40,7 @@ async def serve_until_stopped(
             await site.start()
         except OSError as fault:
             raise UserError(
-                f"--host {host} --port {port}: {fault.strerror or fault}, expected an address and a free port"
+                f"--host {host} --port {port}: {os.strerror(fault.errno or 0)}, expected an address and a free port"
             ) from None
         address = runner.addresses[0]
         shown = f"[{address[0]}]" if ":" in address[0] else address[0]
