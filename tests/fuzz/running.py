@@ -89,6 +89,7 @@ def simulate(building: Building) -> list[str]:
         "--speed-reference": number("0.5"),
         **SLEEP_AND_CAPS,
         "--cap-speed": number("caps.csv"),
+        "--advise": None,
         "--sample": number("60s", "1m"),
         "--target": TARGETS,
         "--seeds": FEW,
