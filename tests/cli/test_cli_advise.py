@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from report.test_report_time import numbers
 from wattpack.cli import main
 from wattpack.experiments.advise import CAPS, HOURS, PLACEMENT, SLEEP, Advice, Tried, with_defaults, without
 from wattpack.experiments.timed_options import Timed
-from wattpack.report.advice import advice_section, rows, sentences
+from wattpack.report.advice import advice_section, rows, said, sentences
 
 
 def advised(folder: Path, *more: str) -> list[dict[str, str]]:
@@ -95,6 +96,9 @@ def test_options_that_are_not_given_are_the_defaults_and_each_can_be_left_out() 
     assert (full.sleep, full.cap) == ("reserve=2%,shutdown=60,wake=300,watts=10", "T4=0.5")
     assert without(full, frozenset({SLEEP})) == Timed(sleep=full.sleep)
     assert without(full, frozenset({CAPS, HOURS, SLEEP})) == full
+    moving = full._replace(consolidate="moves=60")
+    assert without(moving, frozenset()) == Timed()  # moves belong to sleep
+    assert said(replace(FACTORIAL, timed=moving), SLEEP) == "sleep with moves"
 
 
 def test_every_set_of_options_is_run_once_and_the_same_command_goes_on(
@@ -106,9 +110,9 @@ def test_every_set_of_options_is_run_once_and_the_same_command_goes_on(
     assert {row["options"] for row in found} == {"+".join(chosen) or "none" for chosen in sets}
     runs = set((tmp_path / "out" / "time").iterdir())
     assert len(runs) == 3 * 2 + 2 * 2  # three policies at both ends, FGD and the best between
-    said = capsys.readouterr().out
-    assert "what to do: energy" in said
-    assert "sleep reserve=0 alone" in said
+    printed = capsys.readouterr().out
+    assert "what to do: energy" in printed
+    assert "sleep reserve=0 alone" in printed
     assert '<section id="advice">' in (tmp_path / "out" / "report.html").read_text()
     before = {file: file.stat().st_mtime_ns for file in runs}
     again = advised(tmp_path, "--policy", "pwr", "--policy", "bestfit", "--sleep", "reserve=0")

@@ -63,9 +63,41 @@ def test_the_saving_is_told_against_the_runs_of_a_results_folder(
     assert len(bound(tmp_path, "--against", str(out), "--seed", "43")) == 2
 
 
+def test_with_sleep_it_also_shows_the_least_power_of_nodes_asleep(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plain = bound(tmp_path)
+    assert {row["power_least_asleep_w"] for row in plain} == {""}
+    capsys.readouterr()
+    rows = bound(tmp_path, "--sleep-w", "10", "--reserve", "0")
+    assert [row["power_least_w"] for row in rows] == [row["power_least_w"] for row in plain]
+    with_sleep_w = float(rows[0]["power_least_asleep_w"])
+    assert 0 < with_sleep_w < float(rows[0]["power_least_w"])
+    said = capsys.readouterr().out
+    assert f"{with_sleep_w / 1e3:.4f}" in said
+    assert "empty nodes sleep at\n10 W" in said
+    assert "0 free GPUs stay awake" in said
+
+
+def test_a_reserve_is_a_number_of_gpus_or_a_share_rounded_up_and_2_percent_by_default(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of 20 GPUs: 2 % are 1, 7 % are 2; 30 are more than there are, so all nodes are awake."""
+    for reserve, kept in ((None, 1), ("7%", 2), ("3", 3), ("30", 30)):
+        rows = bound(tmp_path, "--sleep-w", "10", *([] if reserve is None else ["--reserve", reserve]))
+        assert f"and {kept} free GPUs stay awake" in capsys.readouterr().out
+    assert float(rows[0]["power_least_asleep_w"]) == pytest.approx(float(rows[0]["power_least_w"]), rel=2e-5)
+
+
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
+        (["--sleep-w", "-1"], "expected watts from 0 to 1,000,000"),
+        (["--sleep-w", "nan"], "expected watts from 0 to 1,000,000"),
+        (["--reserve", "2%"], "without --sleep-w"),
+        (["--sleep-w", "10", "--reserve", "some"], "expected GPUs such as 16, or a share such as 2%"),
+        (["--sleep-w", "10", "--reserve", "101%"], "expected GPUs such as 16, or a share such as 2%"),
+        (["--sleep-w", "10", "--reserve", "1.5"], "expected GPUs such as 16, or a share such as 2%"),
         (["--loads", "0.5;1"], "expected numbers separated by commas"),
         (["--loads", "0.5,1.4"], "expected loads from 0 to 1.3"),
         (["--loads", "nan"], "expected loads from 0 to 1.3"),

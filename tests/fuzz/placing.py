@@ -102,8 +102,12 @@ def bound(building: Building) -> list[str]:
         "--offline": number("0.05"),
         **EDITS,
     }
+    if draw(st.booleans()):  # a reserve is refused without the watts of sleep
+        words += ["--sleep-w", "10"]
+        options["--reserve"] = number("2%", "0", "3", "50%")
     if faults:
         options["--against"] = st.sampled_from(("nowhere", ".", "nodes.csv", *NAMES))
+        options["--sleep-w"] = number("0", "1e9")
     return words + draw(given_options(options, faults, {"--offline": ODD_COUNT}))
 
 

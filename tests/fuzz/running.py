@@ -99,7 +99,8 @@ def simulate(building: Building) -> list[str]:
     }
     # Never a length that is allowed and large: a year of tasks is good input, and takes long.
     odd = {"--workers": ODD_COUNT, "--on": ODD_PLACES, **dict.fromkeys(EDITS, ODD_EDITS)}
-    odd |= {"--sleep": ODD_SLEEP, "--cap": ODD_CAPS}
+    options |= {"--consolidate": CONSOLIDATE, "--bound": None, "--no-bound": None}
+    odd |= {"--sleep": ODD_SLEEP, "--cap": ODD_CAPS, "--consolidate": ODD_CONSOLIDATE}
     odd |= dict.fromkeys(("--days", "--load", "--seeds", "--horizon", "--sample"), ODD_COUNT)
     return words + draw(given_options(options, faults, odd))
 
@@ -143,6 +144,8 @@ SLEEP_AND_CAPS: dict[str, Strategy[str] | None] = {
     "--sleep": number("on", "idle=6m", "idle=1s,wake=2m,shutdown=0,reserve=0,watts=5", "reserve=50%"),
     "--cap": number("0.7", "T4=0.5", "1"),
 }
+CONSOLIDATE = number("on", "moves=5,every=1m,pause=0s,pays=1m,slower=yes")
+ODD_CONSOLIDATE = st.sampled_from(("60", "moves", "moves=-1", "every=0", "pause=nan", "slower=1", "=")) | odd_text()
 ODD_SLEEP = (
     st.sampled_from(("6m", "idle", "idle=", "idle=-1", "wake=inf", "reserve=101%", "watts=nan", "sleep=1", "="))
     | odd_text()

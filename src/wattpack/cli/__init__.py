@@ -94,7 +94,7 @@ OUTPUTS = ("--out", "--decisions", "--series", "--placements-out", "--tasks-out"
 
 
 # Options that may stand alone: without a value they mean this one.
-ALONE = {"--sleep": "on"}
+ALONE = {"--sleep": "on", "--consolidate": "on"}
 
 
 def new_app() -> Any:

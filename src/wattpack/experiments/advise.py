@@ -27,7 +27,7 @@ from wattpack.experiments.timed_result import TimedNumbers
 
 PLACEMENT, SLEEP, CAPS, HOURS = "placement", "sleep", "caps", "clean hours"
 CAP = 0.7  # of all models, where no cap is given
-FIELDS = {SLEEP: ("sleep",), CAPS: ("cap", "cap_speed"), HOURS: ("slack",)}
+FIELDS = {SLEEP: ("sleep", "consolidate"), CAPS: ("cap", "cap_speed"), HOURS: ("slack",)}
 
 Chosen = frozenset[str]  # of the options
 

@@ -41,7 +41,7 @@ def said(advice: Advice, factor: str) -> str:
     if factor == PLACEMENT:
         return f"policy {advice.policy}"
     if factor == SLEEP:
-        return shown_sleep(advice.timed.sleep)
+        return shown_sleep(advice.timed.sleep) + (" with moves" if advice.timed.consolidate else "")
     return shown_caps(advice.timed.cap) if factor == CAPS else slack_shown(advice.timed.slack)
 
 

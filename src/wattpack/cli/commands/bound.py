@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, fields
 from pathlib import Path
 
@@ -22,10 +22,13 @@ from wattpack.experiments.spec.axes import FIRST_SEED, MAX_SEED
 from wattpack.experiments.spec.chosen import check_models
 from wattpack.files import write_whole
 from wattpack.jit import say_if_compiling
+from wattpack.optimise.bound.asleep import AsleepLp
 from wattpack.optimise.bound.lp import ConfigurationLp
 from wattpack.report.units import power_unit
 
 DEFAULT_LOADS = "0.2,0.5,0.8,0.9,0.95,1.0"
+RESERVE = "2%"
+MAX_SLEEP_W = 1_000_000  # of a node
 
 
 def bound_command(
@@ -42,6 +45,8 @@ def bound_command(
     power: Path | None = None,
     against: Path | None = None,
     offline: float | None = None,
+    sleep_w: float | None = None,
+    reserve: str | None = None,
     out: Path | None = None,
 ) -> None:
     """The most GPU that any placement can serve, and the least power at that service, by load.
@@ -73,6 +78,10 @@ def bound_command(
         Results folder of `wattpack compare`: show the largest saving against FGD there, at the service of FGD.
     offline
         Seconds to search at each load, knowing all arrivals, for a placement near the bound (with seed 42 by default).
+    sleep_w
+        Show the least power with empty nodes asleep at this many watts, too.
+    reserve
+        With --sleep-w: GPUs that stay free and awake, as a number or a share of the datacenter's (default 2%).
     out
         Write the table to this CSV file.
     """
@@ -84,6 +93,11 @@ def bound_command(
         raise UserError(f"--seed {seed}, expected 0 to {MAX_SEED}")
     if offline is not None and not 0 < offline <= 86_400:
         raise UserError(f"--offline {offline:g}, expected seconds: more than 0, at most 86400")
+    if sleep_w is not None and not 0 <= sleep_w <= MAX_SLEEP_W:
+        raise UserError(f"--sleep-w {sleep_w:g}, expected watts from 0 to {MAX_SLEEP_W:,}")
+    if reserve is not None and sleep_w is None:
+        raise UserError(f"--reserve {reserve} without --sleep-w, expected both: it is for nodes that sleep")
+    kept = _reserve(RESERVE if reserve is None else reserve)
     watts = profile_option(profile, power)
     seed = FIRST_SEED if seed is None and offline is not None else seed
     nodes = load_datacenter(datacenter, power=watts)
@@ -113,10 +127,15 @@ def bound_command(
         tell(f"{name}: {shares}")
         lp = ConfigurationLp(nodes, tasks.classes, watts)
         unit = power_unit([lp.idle_w])
+        asleep = None
+        if sleep_w is not None:
+            asleep = AsleepLp(nodes, tasks.classes, watts, sleep_w), kept(int(nodes.gpus.sum()))
         for place, load in enumerate(at):
-            rows.append(bound_row(name, load, lp, nodes, tasks, seed, watts, baselines[name], offline))
+            rows.append(bound_row(name, load, lp, nodes, tasks, seed, watts, baselines[name], offline, asleep))
             tell(_line(rows[-1], place == 0, *unit))
     tell(explanation(rows))
+    if sleep_w is not None:
+        tell(_on_sleep(sleep_w, kept(int(nodes.gpus.sum()))))
     if out is not None:
         write_rows(out, rows)
         with words_beside(out):
@@ -133,6 +152,27 @@ def _loads(text: str) -> list[float]:
     return found
 
 
+def _reserve(text: str) -> Callable[[int], int]:
+    """A number of GPUs, or a share of the datacenter's, rounded up; as a function of the datacenter's GPUs."""
+    try:
+        number = float(text.removesuffix("%"))
+    except ValueError:
+        number = -1.0
+    if text.endswith("%") and 0 <= number <= 100:
+        return lambda gpus: math.ceil(number * gpus / 100 - 1e-9)  # 7 % of 100 are 7.000000000000001
+    if not text.endswith("%") and number >= 0 and number.is_integer():
+        return lambda gpus: int(number)
+    raise UserError(f"--reserve {text!r}, expected GPUs such as 16, or a share such as {RESERVE}")
+
+
+def _on_sleep(sleep_w: float, reserve_gpus: int) -> str:
+    return (
+        "`with sleep` is the least power of all these tasks (but those that fit no node) where empty nodes sleep at\n"
+        f"{sleep_w:g} W, at most their idle watts, and {reserve_gpus:,} free GPUs stay awake. Waking costs nothing.\n"
+        "A dash stands where not all tasks fit."
+    )
+
+
 def _line(row: BoundRow, with_titles: bool, unit: str, unit_w: float) -> str:
     """A line of the table, below the titles if it is the first."""
     cells = [
@@ -142,6 +182,9 @@ def _line(row: BoundRow, with_titles: bool, unit: str, unit_w: float) -> str:
         ("GRAR at most", f"{row.grar_most:.4f}"),
         (f"least power {unit}", f"{row.power_least_w / unit_w:.4f}"),
     ]
+    if row.power_least_asleep_w is not None:
+        with_sleep_w = row.power_least_asleep_w
+        cells.append((f"with sleep {unit}", "-" if math.isnan(with_sleep_w) else f"{with_sleep_w / unit_w:.4f}"))
     if row.saving_most is not None:
         # FGD's runs may end before this load
         text = "-" if math.isnan(row.saving_most) else f"{row.saving_most * 100:.1f} %"

@@ -63,6 +63,9 @@ def simulate_command(
     speed: str | None = None,
     speed_reference: float | None = None,
     sleep: str | None = None,
+    consolidate: str | None = None,
+    bound: bool = False,
+    no_bound: bool = False,
     cap: list[str] | None = None,
     cap_speed: str | None = None,
     advise: bool = False,
@@ -145,6 +148,13 @@ def simulate_command(
     sleep
         Empty nodes sleep, and wake when a task is placed there: alone, or with knobs like
         idle=6m,wake=5m,shutdown=1m,reserve=2%,watts=10 (reserve: GPUs or a share of them that stay free and awake).
+    consolidate
+        With --sleep, move running tasks so that nodes become empty: alone, or with knobs like
+        moves=60,every=30m,pause=30s,pays=1h,slower=no (moves an hour; pays: a shutdown and a wake must pay within it).
+    bound
+        Show how far each run is above the least energy of any schedule with the same tasks; the default with --sleep.
+    no_bound
+        Do not work it out.
     cap
         Power cap of a GPU model as a share of its maximum, like T4=0.7, or 0.7 for all; batch tasks run longer; may be
         given again.
@@ -199,11 +209,15 @@ def simulate_command(
         "speed": speed,
         "speed_reference": speed_reference,
         "sleep": sleep,
+        "consolidate": consolidate,
+        "bound": ((bound or (sleep is not None and not advise)) and not no_bound) or None,
         "cap": ",".join(cap) if cap else None,
         "cap_speed": cap_speed,
         "target": target,
         "sample": sample,
     }
+    if bound and no_bound:
+        raise UserError("--bound with --no-bound, expected one of them")
     timed = with_defaults(timed_of(given)) if advise else timed_of(given)
     if advise and (tasks_out is not None or len(datacenter or ()) > 1 or len(trace or ()) > 1):
         raise UserError("--advise is for one datacenter and one trace, expected one of each and no --tasks-out")

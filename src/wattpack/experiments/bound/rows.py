@@ -16,13 +16,14 @@ from wattpack.model.nodes import Datacenter
 from wattpack.model.power import PowerProfile
 from wattpack.model.target import Target
 from wattpack.model.tasks import Workload
-from wattpack.optimise.bound.lp import Bound, ConfigurationLp
+from wattpack.optimise.bound.asleep import AsleepLp
+from wattpack.optimise.bound.lp import Bound, ConfigurationLp, InfeasibleError
 from wattpack.optimise.bound.offline import Search
 
 
 @dataclass(frozen=True)
 class BoundRow:
-    """One load of one trace. None: not requested; NaN: FGD's runs did not reach the load."""
+    """One load of one trace. None: not requested; NaN in `saving_most`: FGD's runs did not reach the load."""
 
     trace: str
     load: float
@@ -36,6 +37,8 @@ class BoundRow:
     offline_gpu_served: float | None = None
     offline_power_w: float | None = None
     offline_bound_w: float | None = None  # least power at the service of the offline placement
+    # of all tasks but those that fit no node, with empty nodes asleep; NaN: they do not fit together
+    power_least_asleep_w: float | None = None
 
 
 def bound_row(
@@ -48,13 +51,19 @@ def bound_row(
     profile: PowerProfile,
     baseline: Curves | None,
     offline_s: float | None,
+    asleep: tuple[AsleepLp, int] | None = None,
 ) -> BoundRow:
-    """The bound at one load: of the tasks that a seed brings, or without a seed of the trace's shares."""
+    """The bound at one load: of the tasks that a seed brings, or without a seed of the trace's shares.
+
+    asleep: the LP where empty nodes sleep, and the GPUs that stay free and awake.
+    """
     arrived = None if seed is None else arrived_by(trace, nodes.gpu_milli, load, seed)
     counts = expected_counts(trace, nodes.gpu_milli, load) if arrived is None else arrived.counts()
     bound = lp.solve(counts)
     saving = None if baseline is None else _saving_most(lp, counts, bound, baseline, load)
     found: dict[str, float | None] = {"saving_most": saving}
+    if asleep is not None:
+        found["power_least_asleep_w"] = _least_asleep_w(*asleep, counts)
     if offline_s is not None and arrived is not None and seed is not None:
         shuffled = nodes.ordered(node_order(nodes, seeded(seed).node_order))
         best = Search(shuffled, arrived, profile).best(bound, Target.of(trace), offline_s)[-1]
@@ -75,6 +84,13 @@ def bound_row(
         bound.power_w,
         **found,
     )
+
+
+def _least_asleep_w(lp: AsleepLp, reserve_gpus: int, counts: NDArray[Any]) -> float:
+    try:
+        return lp.least_power_w(counts * lp.fits_some_node, reserve_gpus)
+    except InfeasibleError:
+        return math.nan
 
 
 def _saving_most(lp: ConfigurationLp, counts: NDArray[Any], bound: Bound, baseline: Curves, load: float) -> float:
