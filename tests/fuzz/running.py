@@ -89,6 +89,7 @@ def simulate(building: Building) -> list[str]:
         "--speed-reference": number("0.5"),
         **SLEEP_AND_CAPS,
         "--cap-speed": number("caps.csv"),
+        "--advise": None,
         "--sample": number("60s", "1m"),
         "--target": TARGETS,
         "--seeds": FEW,
@@ -179,6 +180,8 @@ def run(building: Building) -> list[str]:
 def tune(building: Building) -> list[str]:
     draw, faults = building.draw, building.faults
     nodes_and_tasks(building)
+    if draw(st.integers(0, 2)) == 0:
+        return tune_sleep(building)
     words = ["tune", "--datacenter", "nodes.csv", "--trace", "tasks.csv", "--policy", draw(one_policy(faults))]
     words += [
         "--seeds",
@@ -193,6 +196,28 @@ def tune(building: Building) -> list[str]:
         **power_options(building),
     }
     odd = {"--workers": ODD_COUNT, "--on": ODD_PLACES, "--loads": odd_text(), "--steady": odd_text()}
+    return words + draw(given_options({**options, **places_of_runs(building)}, faults, odd))
+
+
+def tune_sleep(building: Building) -> list[str]:
+    """Tasks at their own times: a file without times is a fault."""
+    draw, faults = building.draw, building.faults
+    if not faults or draw(st.integers(0, 3)) > 0:
+        building.add("tasks.csv", csv_file(timed_task_rows(), faults and draw(st.integers(0, 3)) == 0))
+    words = [
+        "tune",
+        "--sleep",
+        "--datacenter",
+        "nodes.csv",
+        "--trace",
+        "tasks.csv",
+        "--policy",
+        draw(one_policy(faults)),
+    ]
+    words += ["--wait-p99", draw(st.sampled_from(("10m", "soon", "-1") if faults else ("10m", "0")))]
+    options = {"--load": number("0.5"), "--days": number("0.01"), "--seeds": number("1"), **power_options(building)}
+    odd = {"--load": ODD_COUNT, "--days": ODD_COUNT, "--workers": ODD_COUNT, "--on": ODD_PLACES}
+    words += ["--out", building.output(folder=True)]
     return words + draw(given_options({**options, **places_of_runs(building)}, faults, odd))
 
 

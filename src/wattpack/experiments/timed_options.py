@@ -72,8 +72,7 @@ class Timed(NamedTuple):
             parts.append(f"load {self.load:g}, {self.days:g} day{'' if self.days == 1 else 's'}")
             parts += [self.arrivals] if self.arrivals != SHAPE else []
         if self.slack:
-            by_class = slack_by_class(self.slack.split(","))
-            parts.append(f"slack {','.join(f'{name}={shown_time(seconds)}' for name, seconds in by_class.items())}")
+            parts.append(slack_shown(self.slack))
         parts += [f"speed {self.speed}"] if self.speed else []
         parts += [f"budget {self.budget} kW"] if self.budget else []
         parts += [shown_sleep(self.sleep)] if self.sleep else []
@@ -143,6 +142,12 @@ def slack_text(text: str) -> str:
     """`BE=6h` as `BE=21600`, classes in order."""
     found = slack_by_class(part.strip() for part in text.split(","))
     return ",".join(f"{name}={seconds:g}" for name, seconds in sorted(found.items()))
+
+
+def slack_shown(text: str) -> str:
+    """`slack BE=6h`."""
+    by_class = slack_by_class(text.split(","))
+    return f"slack {','.join(f'{name}={shown_time(seconds)}' for name, seconds in by_class.items())}"
 
 
 def start_of(text: str) -> datetime:

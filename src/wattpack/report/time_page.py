@@ -8,10 +8,12 @@ from math import isnan
 from pathlib import Path
 from typing import Any
 
+from wattpack.experiments.advise import Advice
 from wattpack.experiments.folder import ResultsFolder
 from wattpack.experiments.scenario import Inputs
 from wattpack.experiments.timed_table import Group, Table, TimedRow, baseline_of, group_titles
 from wattpack.files import make_folder, write_whole
+from wattpack.report.advice import advice_section
 from wattpack.report.html import asset, colours, content_policy, fill, inlined, options
 from wattpack.report.html_tables import Cell, breakable, number_cell, sortable_table
 from wattpack.report.payload import json_in_script
@@ -43,15 +45,22 @@ def write_time_page(
     inputs: Inputs,
     provenance: Mapping[str, Any],
     name: str = "report.html",
+    advice: Advice | None = None,
 ) -> Path:
     file = out / name
-    content = time_page(table, folder, inputs, provenance).encode(errors="replace")
+    content = time_page(table, folder, inputs, provenance, advice).encode(errors="replace")
     make_folder(file.parent)
     write_whole(file, lambda temporary: temporary.write_bytes(content))
     return file
 
 
-def time_page(table: Table, folder: ResultsFolder, inputs: Inputs, provenance: Mapping[str, Any]) -> str:
+def time_page(
+    table: Table,
+    folder: ResultsFolder,
+    inputs: Inputs,
+    provenance: Mapping[str, Any],
+    advice: Advice | None = None,
+) -> str:
     """The page's text."""
     titles = group_titles(list(table))
     policies = list(dict.fromkeys(row.policy for rows in table.values() for row in rows))
@@ -72,6 +81,7 @@ def time_page(table: Table, folder: ResultsFolder, inputs: Inputs, provenance: M
                 {"trace_options": options(titles.values()), "states": states_legend(table)},
             ),
             "tables": time_tables(table),
+            "advice": "" if advice is None else advice_section(advice),
             "limits": f'<ul class="limits">{"".join(f"<li>{html.escape(line)}</li>" for line in assumed)}</ul>',
             "made": provenance_section(provenance),
             "terms": "".join(

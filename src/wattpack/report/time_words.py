@@ -32,7 +32,7 @@ def _two(group: Group, rows: Sequence[TimedRow]) -> list[str]:
         return [f"On {group.trace}, no GPU-hours are delivered: {_kwh(rows[0])} are idle draw.", _service(rows, rows)]
     best = min(real, key=lambda row: row.mean(measure))
     length = _length(rows[0].mean("horizon_s"))
-    if baseline is None or baseline not in real:
+    if baseline is None or baseline not in real or len(rows) == 1:
         first = (
             f"On {group.trace}, {row_title(best, rows)} uses {_kwh(best)} in {length}, "
             f"{_amount(best.mean(measure))} {what}"
