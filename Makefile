@@ -30,12 +30,13 @@ demo: setup ## install, then compare the policies on the built-in datacenter (re
 test: setup-dev ## all tests but the end-to-end ones (ARGS="-k name" to choose)
 	$(BIN)/python -m pytest -n $(WORKERS) -m "not e2e" $(ARGS)
 
-check: setup-dev ## format, lint, types, layers, workflows
+check: setup-dev ## format, lint, types (also of the page's scripts), layers, workflows
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -q --noconftest tests/test_layers.py
 	$(BIN)/python tools/check_ci_files.py
+	sh tools/check_js.sh
 
 format: setup-dev ## rewrite the files as `make check` wants them
 	$(BIN)/ruff format .

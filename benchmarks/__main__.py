@@ -20,12 +20,16 @@ from pathlib import Path
 from benchmarks.machine import machine
 from wattpack.files import make_folder, write_text
 
-NAMES = ("run", "startup", "scaling", "time", "paper", "sweep", "extender", "live")
+NAMES = ("run", "startup", "scaling", "time", "paper", "sweep", "extender", "live", "map")
 
 
 def can_have_control_plane() -> bool:
     serves = all(importlib.util.find_spec(package) is not None for package in ("aiohttp", "yaml"))
     return serves and ("KUBEBUILDER_ASSETS" in os.environ or shutil.which("go") is not None)
+
+
+def can_have_browser() -> bool:
+    return os.path.exists("/usr/bin/chromium") and importlib.util.find_spec("playwright") is not None
 
 
 def main() -> None:
@@ -44,6 +48,9 @@ def main() -> None:
             continue
         if name in ("extender", "live") and not can_have_control_plane():
             print(f"{name} left out: no control plane (Go is not installed, and KUBEBUILDER_ASSETS is not set)")
+            continue
+        if name == "map" and not can_have_browser():
+            print("map left out: no /usr/bin/chromium, or Playwright is not installed")
             continue
         print(f"{name} ...", flush=True)
         on, start = machine(), time.perf_counter()

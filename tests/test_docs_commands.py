@@ -40,6 +40,7 @@ UNDERSTAND = (
     "tests/e2e/test_live_understand.py::"
     "test_events_explain_and_fit_say_why_and_a_changed_configuration_is_taken_without_a_restart"
 )
+UI = "tests/cli/test_cli_ui.py::test_each_command_of_the_guide_serves_what_it_names"
 PAPER = "tests/cli/test_cli_paper.py::test_all_results_are_written_and_the_verdicts_printed"
 PAPER_AND_OCS = "tests/cli/test_cli_paper.py::test_a_policy_of_ours_and_the_bound_are_drawn_too_and_change_no_verdict"
 EXPERIMENT = "tests/experiments/test_guide.py::test_each_query_gives_each_policy_and_window_once"
@@ -56,6 +57,10 @@ ELSEWHERE = {
     "wattpack serve --config wattpack.toml": UNDERSTAND,
     "wattpack explain --live NAMESPACE/POD": UNDERSTAND,
     "wattpack fit -f pod.yaml --server http://127.0.0.1:8888": UNDERSTAND,
+    "wattpack ui": UI,
+    "wattpack ui --datacenter nodes.csv --trace tasks.csv": UI,
+    "wattpack ui --results out/demo": UI,
+    "wattpack ui --live http://127.0.0.1:8888": UI,
     "wattpack paper --out out/paper": PAPER,
     "wattpack paper --policy ocs --bound": PAPER_AND_OCS,
     "wattpack run experiment.toml --out out": EXPERIMENT,

@@ -125,6 +125,8 @@ def assert_same_marks(record: TimeRecord, run: Run) -> None:
         assert close(float(record.power_w[mark]), Fraction(sum(run.moments[place][1]), 1000)), f"power at {time_s} s"
         assert (record.queued[mark], record.running[mark]) == run.counts[place], f"tasks at {time_s} s"
         there = [i for i in range(len(run.tasks)) if runs_at(run, i, time_s)]
+        if run.options.sleep is not None:
+            assert record.busy_nodes[mark] == len({run.node[i] for i in there}), f"nodes in use at {time_s} s"
         assert close(float(record.allocated_gpus[mark]), sum((gpus_asked(run, i) for i in there), Fraction(0)))
     for time_s, watts in zip(record.moment_s.tolist(), record.moment_w.tolist(), strict=True):
         place = bisect_right(moments_s, time_s) - 1

@@ -103,6 +103,16 @@ def test_own_speeds_under_caps_replace_the_table(tmp_path: Path) -> None:
     assert ended["a"] == ["0.0", "9000.0"]  # a service runs until it is deleted
 
 
+def test_with_speeds_a_cap_makes_the_same_work_take_longer_and_less_energy(tmp_path: Path) -> None:
+    (plain,) = simulate(tmp_path, "--policy", "fgd", "--speed", "typical")
+    (slower,) = simulate(tmp_path, "--policy", "fgd", "--speed", "typical", "--cap", "0.6")
+    assert float(slower["work"]) == pytest.approx(float(plain["work"]))  # b and c end within the run under both
+    assert float(slower["gpu_hours"]) > float(plain["gpu_hours"])
+    assert float(slower["kwh_per_work"]) < float(plain["kwh_per_work"])
+    (without,) = simulate(tmp_path, "--policy", "fgd", "--cap", "0.6")
+    assert without["work"] == ""  # speeds under caps alone are no A100-hours
+
+
 def test_lists_in_an_experiment_file_are_axes(tmp_path: Path) -> None:
     inputs(tmp_path)
     file = tmp_path / "experiment.toml"
@@ -120,7 +130,7 @@ def test_lists_in_an_experiment_file_are_axes(tmp_path: Path) -> None:
 
 
 def test_plan_counts_nodes_that_sleep(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    common = ["plan", "G2-8", *inputs(tmp_path), "--wait-p99", "1m", "--most", "6"]
+    common = ["plan", "G2-8", *inputs(tmp_path), "--wait-p99", "1m", "--most", "3"]
     main([*common, "--out", str(tmp_path / "awake")])
     assert "2 nodes of G2-8" in capsys.readouterr().out.replace("The 2 nodes", "2 nodes")
     main([*common, "--sleep", "reserve=0", "--out", str(tmp_path / "asleep")])

@@ -12,7 +12,7 @@ from wattpack.cli import main
 from wattpack.experiments.spec.axes import first_seeds
 
 pytestmark = pytest.mark.e2e
-DRAWN = ["--load", "0.4", "--days", "0.5", "--seeds", "1", "--policy", "fgd"]
+DRAWN = ["--load", "0.4", "--days", "0.5", "--seeds", "1", "--policy", "fgd", "--no-bound"]
 SPEC = """policy = "fgd"
 seeds = 1
 

@@ -47,6 +47,7 @@ def power_record(
         moment_w=watts,
         horizon_s=horizon_s,
         patience_s=patience_s,
+        busy_nodes=zeros.astype(np.int64),
         asleep_nodes=zeros.astype(np.int64),
         transition_nodes=zeros.astype(np.int64),
         wakes=0,

@@ -14,13 +14,11 @@ from builders import make_datacenter, make_workload
 from experiments.small import NODES, TASKS
 from wattpack.datasets.cap_speed_files import load_cap_speeds
 from wattpack.engine.moments.options import Sleep
-from wattpack.engine.moments.record import TimeRecord
 from wattpack.errors import UserError
 from wattpack.experiments.scenario import Scenario
 from wattpack.experiments.sleep_and_caps import cap_text, caps_of, check_caps, sleep_of, sleep_text
 from wattpack.experiments.timed_fields import timed_keys, timed_of
 from wattpack.experiments.timed_options import LATER, Timed
-from wattpack.experiments.timed_result import busy_nodes
 
 DEFAULT = "reserve=2%,shutdown=60,wake=300,watts=10"
 
@@ -163,18 +161,3 @@ def test_in_python_sleep_and_caps_are_arguments_and_the_series_has_nodes_by_stat
     assert run.asleep_nodes.max() > 0
     capped = wp.simulate(hall, week, "fgd", **times, cap=0.5)
     assert capped.numbers.kwh < plain.numbers.kwh
-
-
-def test_busy_nodes_are_those_with_a_running_task() -> None:
-    """Node 0: 0 to 10 and 10 to 20 without a gap, then 30 to 40; node 1: 5 to 50 around 6 to 7; one never started."""
-    nan = float("nan")
-    start = np.array([10, 0, 30, 5, 6, nan, 8.0])
-    end = np.array([20, 10, 40, 50, 7, nan, 8.0])
-    marks = np.array([0, 5, 10, 19, 20, 30, 39, 40, 50.0])
-    record: Any = type(
-        "Record",
-        (),
-        {"start_s": start, "end_s": end, "node": np.array([0, 0, 0, 1, 1, -1, 2], dtype=np.int32), "mark_s": marks},
-    )
-    assert busy_nodes(record).tolist() == [1, 2, 2, 2, 1, 2, 2, 1, 0]
-    assert TimeRecord.__annotations__.keys() >= {"start_s", "end_s", "node", "mark_s"}

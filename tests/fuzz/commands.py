@@ -12,7 +12,7 @@ from fuzz.given import EDITS, ODD_EDITS, PROFILE, TARGETS, places_of_runs, power
 from fuzz.lines import Building, finished, given_options, number
 from fuzz.odd import NAMES, Strategy
 from fuzz.placing import bound, defrag, derive, explain, replay
-from fuzz.reading import calibrate_gpu, calibrate_prometheus, fit, import_, import_trace, serve
+from fuzz.reading import calibrate_gpu, calibrate_prometheus, fit, import_, import_trace, serve, ui
 from fuzz.running import again, compare, paper, plan, run, simulate, tune
 from fuzz.tables import csv_file, node_rows, task_rows
 
@@ -124,6 +124,7 @@ COMMANDS: dict[str, Grammar] = {
     "import-trace": import_trace,
     "fit": fit,
     "serve": serve,
+    "ui": ui,
     "calibrate gpu": calibrate_gpu,
     "calibrate prometheus": calibrate_prometheus,
     "datacenters": datacenters,

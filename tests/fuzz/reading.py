@@ -12,7 +12,7 @@ from fuzz.documents import configuration, document_file
 from fuzz.given import SERVERS, power_file, power_options
 from fuzz.lines import Building, given_options, number, odd_policy, policy
 from fuzz.odd import odd_number, odd_text
-from fuzz.tables import csv_file, task_rows
+from fuzz.tables import csv_file, node_rows, task_rows
 
 
 def import_(building: Building) -> list[str]:
@@ -100,6 +100,31 @@ def serve(building: Building) -> list[str]:
     words += draw(given_options(options, faults, {"--policy": odd_policy(), "--port": odd_number()}))
     building.faults = False  # a lost `--check` would serve
     return words
+
+
+def ui(building: Building) -> list[str]:
+    """Always with a fault that must stop it before it serves."""
+    draw = building.draw
+    building.faults = False  # no further ones: they might take the fault away
+    building.add("nodes.csv", csv_file(node_rows(), False))
+    building.files["file"] = b"x"
+    wrong = (
+        *("--port=-1", "--port=65536", "--port=x", "--port=2.5", "--host=0.0.0.0", "--host=nowhere", "--host="),
+        *("--host=192.0.2.1", "--token=short", "--live=x", "--live=http://", "--live=ftp://a", "--live=http://a:x"),
+        *("--results=nowhere", "--results=file", "--results=.", "--datacenter=nowhere", "--datacenter=file"),
+        *(
+            "--trace=nowhere",
+            "--trace=nodes.csv",
+            "--out=file",
+            "--out=file/x",
+            "--out=/",
+            "--out=",
+            "--out=" + "x" * 300,
+        ),
+        *("--plugin=nowhere", "--plugin=file", "--nosuch", "more", "--no-browser=x"),
+    )
+    words = ["ui", "--no-browser", *draw(st.lists(st.sampled_from(("--datacenter=nodes.csv", "--port=0")), max_size=2))]
+    return [*words, draw(st.sampled_from(wrong))]
 
 
 def calibrate_gpu(building: Building) -> list[str]:

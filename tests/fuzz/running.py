@@ -89,6 +89,7 @@ def simulate(building: Building) -> list[str]:
         "--speed-reference": number("0.5"),
         **SLEEP_AND_CAPS,
         "--cap-speed": number("caps.csv"),
+        "--advise": None,
         "--sample": number("60s", "1m"),
         "--target": TARGETS,
         "--seeds": FEW,
@@ -98,7 +99,8 @@ def simulate(building: Building) -> list[str]:
     }
     # Never a length that is allowed and large: a year of tasks is good input, and takes long.
     odd = {"--workers": ODD_COUNT, "--on": ODD_PLACES, **dict.fromkeys(EDITS, ODD_EDITS)}
-    odd |= {"--sleep": ODD_SLEEP, "--cap": ODD_CAPS}
+    options |= {"--consolidate": CONSOLIDATE, "--bound": None, "--no-bound": None}
+    odd |= {"--sleep": ODD_SLEEP, "--cap": ODD_CAPS, "--consolidate": ODD_CONSOLIDATE}
     odd |= dict.fromkeys(("--days", "--load", "--seeds", "--horizon", "--sample"), ODD_COUNT)
     return words + draw(given_options(options, faults, odd))
 
@@ -142,6 +144,8 @@ SLEEP_AND_CAPS: dict[str, Strategy[str] | None] = {
     "--sleep": number("on", "idle=6m", "idle=1s,wake=2m,shutdown=0,reserve=0,watts=5", "reserve=50%"),
     "--cap": number("0.7", "T4=0.5", "1"),
 }
+CONSOLIDATE = number("on", "moves=5,every=1m,pause=0s,pays=1m,slower=yes")
+ODD_CONSOLIDATE = st.sampled_from(("60", "moves", "moves=-1", "every=0", "pause=nan", "slower=1", "=")) | odd_text()
 ODD_SLEEP = (
     st.sampled_from(("6m", "idle", "idle=", "idle=-1", "wake=inf", "reserve=101%", "watts=nan", "sleep=1", "="))
     | odd_text()
@@ -176,6 +180,8 @@ def run(building: Building) -> list[str]:
 def tune(building: Building) -> list[str]:
     draw, faults = building.draw, building.faults
     nodes_and_tasks(building)
+    if draw(st.integers(0, 2)) == 0:
+        return tune_sleep(building)
     words = ["tune", "--datacenter", "nodes.csv", "--trace", "tasks.csv", "--policy", draw(one_policy(faults))]
     words += [
         "--seeds",
@@ -190,6 +196,28 @@ def tune(building: Building) -> list[str]:
         **power_options(building),
     }
     odd = {"--workers": ODD_COUNT, "--on": ODD_PLACES, "--loads": odd_text(), "--steady": odd_text()}
+    return words + draw(given_options({**options, **places_of_runs(building)}, faults, odd))
+
+
+def tune_sleep(building: Building) -> list[str]:
+    """Tasks at their own times: a file without times is a fault."""
+    draw, faults = building.draw, building.faults
+    if not faults or draw(st.integers(0, 3)) > 0:
+        building.add("tasks.csv", csv_file(timed_task_rows(), faults and draw(st.integers(0, 3)) == 0))
+    words = [
+        "tune",
+        "--sleep",
+        "--datacenter",
+        "nodes.csv",
+        "--trace",
+        "tasks.csv",
+        "--policy",
+        draw(one_policy(faults)),
+    ]
+    words += ["--wait-p99", draw(st.sampled_from(("10m", "soon", "-1") if faults else ("10m", "0")))]
+    options = {"--load": number("0.5"), "--days": number("0.01"), "--seeds": number("1"), **power_options(building)}
+    odd = {"--load": ODD_COUNT, "--days": ODD_COUNT, "--workers": ODD_COUNT, "--on": ODD_PLACES}
+    words += ["--out", building.output(folder=True)]
     return words + draw(given_options({**options, **places_of_runs(building)}, faults, odd))
 
 

@@ -42,6 +42,7 @@ EXAMPLES = {
     "import-trace": 40,
     "fit": 50,
     "serve": 40,
+    "ui": 25,
     "calibrate gpu": 40,
     "calibrate prometheus": 40,
     "datacenters": 30,

@@ -86,6 +86,7 @@ def test_every_answer_is_as_the_document_says_field_by_field() -> None:
             ("post", "/fit", "/fit", client.pods["big"]),
             ("post", "/fit", "/fit", pod),
             ("get", "/explain/{namespace}/{pod}", "/explain/default/p", None),
+            ("get", "/decisions", "/decisions", None),  # one that was made
             ("get", "/power", "/power", None),
             ("get", "/openapi.json", "/openapi.json", None),
         ]

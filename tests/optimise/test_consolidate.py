@@ -96,6 +96,11 @@ def test_a_task_does_not_go_to_a_node_that_is_empty_or_asleep() -> None:
         assert record.moves == 1
 
 
+def test_where_nothing_runs_nothing_is_moved() -> None:
+    tasks = [(make_task(gpu=1, cpu=1), 60.0)]
+    assert run([make_node(gpus=1, model="T4")], tasks, Consolidation(every_s=HOUR_S), WAKES_FAST).moves == 0
+
+
 @pytest.mark.parametrize(
     "told", [{"moves_an_hour": 0}, {"every_s": 0.0}, {"pause_s": -1.0}, {"pays_back_s": float("inf")}]
 )

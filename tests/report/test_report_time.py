@@ -169,6 +169,7 @@ def test_where_no_policy_is_better_than_fgd_the_words_say_so() -> None:
 def test_one_policy_alone_and_a_run_without_gpu_hours_have_sentences_too() -> None:
     first, second = sentences(DEFAULT, [row("pwr")])
     assert (first, second) == ("On week, pwr uses 1,000 kWh in 1 day, 250.0 Wh per GPU-hour.", "No task waits.")
+    assert sentences(DEFAULT, [row("fgd")])[0] == "On week, fgd uses 1,000 kWh in 1 day, 250.0 Wh per GPU-hour."
     idle = row("pwr", gpu_hours=0.0, wh_per_gpu_hour=float("nan"))
     assert sentences(DEFAULT, [idle])[0] == "On week, no GPU-hours are delivered: 1,000 kWh are idle draw."
 

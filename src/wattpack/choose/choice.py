@@ -23,6 +23,8 @@ from wattpack.policies.expression import AUTO, STEADY, WORDS, canonical, is_auto
 CODE = ("model", "policies", "engine", "datasets", "choose")  # what decides a choice
 REMEMBERED = 64
 
+SUMMARY = "chooses the best of several expressions for your fleet by simulating them; stands alone, not in a mix"
+
 
 @dataclass(frozen=True)
 class Choice:

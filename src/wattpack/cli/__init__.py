@@ -41,6 +41,7 @@ COMMANDS = {
     ),
     "replay": (f"{ROOM}.replay:replay_command", "One run on given nodes and tasks, every decision."),
     "explain": (f"{ROOM}.explain:explain_command", "Why a task goes where it goes, node by node."),
+    "ui": (f"{ROOM}.ui:ui_command", "A local page to look at: compare, map, why, ask, live."),
     "import": (
         f"{ROOM}.import_:import_command",
         "A Kubernetes cluster as files that every command reads.",
@@ -94,7 +95,7 @@ OUTPUTS = ("--out", "--decisions", "--series", "--placements-out", "--tasks-out"
 
 
 # Options that may stand alone: without a value they mean this one.
-ALONE = {"--sleep": "on"}
+ALONE = {"--sleep": "on", "--consolidate": "on"}
 
 
 def new_app() -> Any:

@@ -87,6 +87,10 @@ class Account:
     wakes: int | None = None
     asleep_node_hours: float | None = None
     mean_asleep_nodes: float | None = None
+    # of running tasks that are moved so that nodes become empty; None where none may be
+    moves: int | None = None
+    paused_gpu_hours: float | None = None
+    least_kwh: float | None = None  # of any schedule with the same tasks at each moment; None where not asked for
 
 
 def account(
@@ -101,10 +105,11 @@ def account(
     embodied: Embodied | None = None,
     speeds: Speeds | None = None,
     sleeps: bool = False,
+    moves: bool = False,
 ) -> Account:
     """The account of a run of these tasks on this datacenter, whose node order is that of the run.
 
-    `sleeps`: whether nodes may sleep.
+    `sleeps`: whether nodes may sleep; `moves`: whether running tasks may be moved.
 
     `carbon` in g CO2e per kWh and `price` per kWh, on the clock of the run; their time stamps must be marks of the
     record (`signal_marks`), so that sums over marks are exact integrals.
@@ -159,6 +164,8 @@ def account(
         wakes=record.wakes if sleeps else None,
         asleep_node_hours=record.asleep_node_s / HOUR_S if sleeps else None,
         mean_asleep_nodes=_per(record.asleep_node_s, record.horizon_s) if sleeps else None,
+        moves=record.moves if moves else None,
+        paused_gpu_hours=record.paused_gpu_s / HOUR_S if moves else None,
     )
 
 

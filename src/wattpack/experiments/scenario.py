@@ -90,7 +90,7 @@ class Scenario:
             decisive["steady_code"] = steady_code_digest(self.moving is not None)
         if self.timed is not None:
             decisive |= {name: getattr(self.timed, name) for name in timed_options.DIGESTS}
-            decisive = {key: value for key, value in decisive.items() if value != "" or key not in timed_options.LATER}
+            decisive = {key: value for key, value in decisive.items() if value or key not in timed_options.LATER}
             decisive["timed_code"] = timed_code_digest()
         return digest(json.dumps(decisive, sort_keys=True).encode())
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import datetime
+from math import inf
 
 import numpy as np
 
@@ -17,9 +18,10 @@ from wattpack.energy.account import Account, account
 from wattpack.energy.chosen import chosen_embodied
 from wattpack.energy.signal import BUDGET, CARBON, PRICE, Signal, run_start, signal_marks
 from wattpack.energy.slack import joined_s, slack_by_class, with_slack
-from wattpack.engine.moments.options import LEARNT, Speeds, TimeOptions, with_caps
+from wattpack.engine.moments.options import LEARNT, Sleep, Speeds, TimeOptions, with_caps
 from wattpack.engine.moments.record import TimeRecord
 from wattpack.engine.moments.simulate import new_simulation
+from wattpack.experiments.consolidating import consolidation_of, moves_in_time
 from wattpack.experiments.recent import Recent
 from wattpack.experiments.scenario import Inputs, Scenario
 from wattpack.experiments.sleep_and_caps import caps_of, sleep_of
@@ -32,9 +34,12 @@ from wattpack.model.power import PAPER, PowerProfile
 from wattpack.model.steps import Steps
 from wattpack.model.target import Target
 from wattpack.model.timed_tasks import TimedTasks
+from wattpack.optimise.bound.least_energy import least_energy
 from wattpack.policies.expression import parse
 
 _tasks = Recent(2)  # of one seed: a million tasks take 100 MB
+
+BOUND_SAMPLES = 10  # moments at which the LP is solved; 400 give the same within 0.003 % (docs/research/bound.md)
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,6 +125,7 @@ def run_timed(
     if caps:
         shares = [speed_under_cap(caps.get(model, 1.0), under_cap) for model in datacenter.models]
         run_speeds = with_caps(speeds, np.array(shares))
+    moving = consolidation_of(timed.consolidate)
     options = TimeOptions(
         discipline=timed.queue,
         patience_s=timed.patience_s,
@@ -130,8 +136,11 @@ def run_timed(
         speeds=run_speeds,
         sleep=sleep_of(timed.sleep, int(datacenter.gpus.sum())),
         durations=timed.durations or LEARNT,
+        move_every_s=inf if moving is None else moving.every_s,
     )
-    record = new_simulation(datacenter, tasks, mix, target, rng, capped(profile, caps), options, joined).record()
+    moves = None if moving is None else moves_in_time(moving, datacenter, exact_speeds=run_speeds is not None)
+    watts = capped(profile, caps)
+    record = new_simulation(datacenter, tasks, mix, target, rng, watts, options, joined, moves).record()
     found = account(
         record,
         tasks,
@@ -143,8 +152,21 @@ def run_timed(
         embodied=chosen_embodied(timed.embodied) if timed.embodied else None,
         speeds=None if speeds is None else run_speeds,  # without a table, speeds under caps are no A100-hours
         sleeps=options.sleep is not None,
+        moves=moves is not None,
     )
+    if timed.bound:
+        found = replace(found, least_kwh=least_kwh(record, tasks, datacenter, watts, options.sleep))
     return TimedOutcome(record, found, tasks, datacenter, start)
+
+
+def least_kwh(
+    record: TimeRecord, tasks: TimedTasks, datacenter: Datacenter, profile: PowerProfile, sleep: Sleep | None
+) -> float:
+    """With nodes asleep at no cost of transitions and the same reserve, where nodes sleep."""
+    asleep = (inf, 0) if sleep is None else (sleep.sleep_w, sleep.reserve_gpus or 0)
+    return least_energy(
+        record, tasks, datacenter, profile, sleep_w=asleep[0], reserve_gpus=asleep[1], samples=BOUND_SAMPLES
+    ).kwh
 
 
 def run_length_s(tasks: TimedTasks, timed: Timed) -> float:

@@ -11,6 +11,7 @@ from wattpack.datasets.cap_speed_files import CapSpeeds, load_cap_speeds
 from wattpack.datasets.speed_files import TYPICAL, SpeedTable, load_speeds
 from wattpack.energy.signal import BUDGET, CARBON, PRICE, Signal, one_kind
 from wattpack.errors import UserError
+from wattpack.experiments.consolidating import consolidate_text
 from wattpack.experiments.sleep_and_caps import cap_text, sleep_text
 from wattpack.experiments.timed_options import Timed, checked
 from wattpack.model.durations import seconds_of
@@ -88,6 +89,8 @@ FIELDS: dict[str, tuple[str, Callable[[object, str], Any]]] = {
     "cap": ("cap", cap_text),
     "durations": ("durations", _text),
     "cap_speed": ("cap_speed", _text),
+    "consolidate": ("consolidate", consolidate_text),
+    "bound": ("bound", _flag),
 }
 
 

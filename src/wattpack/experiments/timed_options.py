@@ -14,6 +14,7 @@ from wattpack.datasets.generators import MAX_DAYS, MAX_LOAD
 from wattpack.energy.slack import FORECASTS, PERFECT, slack_by_class
 from wattpack.engine.moments.options import BACKFILL, DISCIPLINES, DROP, DURATIONS, LEARNT
 from wattpack.errors import UserError
+from wattpack.experiments.consolidating import consolidate_text
 from wattpack.experiments.sleep_and_caps import ALL_MODELS, cap_text, sleep_text
 from wattpack.model.durations import MAX_S
 
@@ -47,6 +48,8 @@ class Timed(NamedTuple):
     sleep: str = ""  # as `sleep_text` spells it; empty: all nodes stay awake
     cap: str = ""  # as `cap_text` spells it
     durations: str = ""  # what policies know of them where nodes sleep; empty: what they learn
+    consolidate: str = ""  # as `consolidate_text` spells it; empty: no running task is moved
+    bound: int = 0  # 1: the least energy of any schedule with the same tasks is worked out too
     carbon: str = ""  # names from here on: their contents are in the digests
     price: str = ""
     budget: str = ""
@@ -70,20 +73,21 @@ class Timed(NamedTuple):
             parts.append(f"load {self.load:g}, {self.days:g} day{'' if self.days == 1 else 's'}")
             parts += [self.arrivals] if self.arrivals != SHAPE else []
         if self.slack:
-            by_class = slack_by_class(self.slack.split(","))
-            parts.append(f"slack {','.join(f'{name}={shown_time(seconds)}' for name, seconds in by_class.items())}")
+            parts.append(slack_shown(self.slack))
         parts += [f"speed {self.speed}"] if self.speed else []
         parts += [f"budget {self.budget} kW"] if self.budget else []
         parts += [shown_sleep(self.sleep)] if self.sleep else []
         parts += [f"durations {self.durations}"] if self.durations else []
         parts += [shown_caps(self.cap)] if self.cap else []
+        moves = self.consolidate.split(",")[0].removeprefix("moves=")
+        parts += [f"at most {moves} moves an hour"] if moves else []
         return ", ".join(parts)
 
 
 NAMES = ("carbon", "price", "budget", "speed", "target", "cap_speed")  # no part of an id
 DIGESTS = tuple(f"{name}_digest" for name in NAMES)
 # No part of an id where they are not given: runs without them have the ids that they had before these options were.
-LATER = ("sleep", "cap", "durations", "cap_speed_digest")
+LATER = ("sleep", "cap", "durations", "consolidate", "bound", "cap_speed_digest")
 
 
 def checked(timed: Timed) -> Timed:
@@ -115,6 +119,8 @@ def checked(timed: Timed) -> Timed:
     caps = cap_text(timed.cap)
     if timed.cap_speed and not caps:
         raise UserError("cap_speed without caps, expected a cap too, like T4=0.7")
+    if timed.consolidate and not sleep_text(timed.sleep or False):
+        raise UserError("consolidate without sleep: nodes that become empty stay awake, expected sleep too")
     slack = slack_text(timed.slack) if timed.slack else ""
     wanted = timed.slack_by or (CARBON if timed.carbon else PRICE if timed.price else "")
     if slack and not (timed.carbon if wanted == CARBON else timed.price if wanted == PRICE else ""):
@@ -129,6 +135,7 @@ def checked(timed: Timed) -> Timed:
         sleep=sleep_text(timed.sleep or False),
         cap=caps,
         durations="" if timed.durations == LEARNT else timed.durations,
+        consolidate=consolidate_text(timed.consolidate or False),
     )
 
 
@@ -142,6 +149,12 @@ def slack_text(text: str) -> str:
     """`BE=6h` as `BE=21600`, classes in order."""
     found = slack_by_class(part.strip() for part in text.split(","))
     return ",".join(f"{name}={seconds:g}" for name, seconds in sorted(found.items()))
+
+
+def slack_shown(text: str) -> str:
+    """`slack BE=6h`."""
+    by_class = slack_by_class(text.split(","))
+    return f"slack {','.join(f'{name}={shown_time(seconds)}' for name, seconds in by_class.items())}"
 
 
 def start_of(text: str) -> datetime:

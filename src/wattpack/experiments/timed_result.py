@@ -57,6 +57,9 @@ class TimedNumbers(NamedTuple):
     wakes: float = NAN
     asleep_node_hours: float = NAN
     mean_asleep_nodes: float = NAN
+    moves: float = NAN  # of running tasks, where nodes are emptied by them
+    paused_gpu_hours: float = NAN  # of moved tasks
+    least_kwh: float = NAN  # of any schedule with the same tasks running at each moment
     start_s: float = NAN  # clock time of the first arrival, seconds since 1970 in its own time zone
     currency: str = ""
 
@@ -67,7 +70,10 @@ def numbers_of(account: Account, start_s: float = NAN) -> TimedNumbers:
     for name in TimedNumbers._fields:
         if name not in ("start_s", "currency"):
             value = getattr(account, name)
-            found[name] = NAN if value is None else float(value) if name == "wakes" else value  # one type in all files
+            number = (
+                float(value) if name in ("wakes", "moves") and value is not None else value
+            )  # one type in all files
+            found[name] = NAN if number is None else number
     return TimedNumbers(**found, start_s=start_s, currency=account.currency)  # type: ignore[arg-type]
 
 
@@ -127,7 +133,7 @@ def series_of(record: TimeRecord, nodes: int | None = None) -> Series:
     """`nodes`: of the datacenter, where they may sleep."""
     by_state: dict[str, NDArray[np.float64]] = {}
     if nodes is not None:
-        busy, asleep, moving = busy_nodes(record), record.asleep_nodes, record.transition_nodes
+        busy, asleep, moving = record.busy_nodes, record.asleep_nodes, record.transition_nodes
         states = (busy, nodes - busy - asleep - moving, moving, asleep)
         by_state = {name: one.astype(np.float64) for name, one in zip(NODES_BY_STATE, states, strict=True)}
     return Series(
@@ -140,28 +146,3 @@ def series_of(record: TimeRecord, nodes: int | None = None) -> Series:
         running=record.running.astype(np.float64),
         **by_state,
     )
-
-
-def busy_nodes(record: TimeRecord) -> NDArray[np.int64]:
-    """By mark: nodes on which a task runs from then on. A task that runs for no time keeps no node busy."""
-    ran = np.flatnonzero(record.end_s > record.start_s)  # not those that never started: NaN
-    order = ran[np.lexsort((record.start_s[ran], record.node[ran]))]
-    node, start_s, end_s = record.node[order], record.start_s[order], record.end_s[order]
-    # The latest end of the tasks before it on the same node: a task that starts after it finds the node empty.
-    until_s = np.full(len(order), -np.inf)
-    for first, after in zip(*_stretches(node), strict=True):
-        until_s[first + 1 : after] = np.maximum.accumulate(end_s[first : after - 1])
-    begins = start_s > until_s
-    latest_s = np.maximum(until_s, end_s)
-    last = np.append(begins[1:], True) if len(order) else begins  # of a time without a gap
-    taken = np.searchsorted(np.sort(start_s[begins]), record.mark_s, side="right")
-    left = np.searchsorted(np.sort(latest_s[last]), record.mark_s, side="right")
-    return np.asarray(taken - left, dtype=np.int64)
-
-
-def _stretches(node: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Where the tasks of each node begin and end, in arrays sorted by node."""
-    changes = np.flatnonzero(np.diff(node)) + 1
-    ends = np.append(changes, len(node)) if len(node) else changes
-    begins = np.insert(changes, 0, 0) if len(node) else changes
-    return begins, ends

@@ -28,7 +28,7 @@ MORE = (
     *("p99_kw", "wh_per_gpu_hour", "kwh_per_work", "co2_embodied_kg", "sci_g_per_gpu_hour"),
     *("slowdown_mean", "slowdown_p95", "done", "running"),
     *("gpu_kwh", "cpu_kwh", "base_kwh", "asleep_kwh", "transition_kwh", "horizon_s"),
-    *("mean_asleep_nodes", "nodes"),
+    *("mean_asleep_nodes", "nodes", "moves", "paused_gpu_hours", "least_kwh"),
 )
 OPTIONS = (
     "queue",
@@ -44,6 +44,7 @@ OPTIONS = (
     "slack",
     "sleep",
     "cap",
+    "consolidate",
 )
 HEADER = (*("datacenter", "trace", "policy", "seed"), *NUMBERS, *SLEEP, *MORE, "currency", "profile", *OPTIONS)
 FIELD = {"co2_kg": "co2_operational_kg"}  # carbon of electricity; that of making the machines is a column of its own

@@ -74,6 +74,9 @@ class Routes:
         text = self.service.metrics.text(gauges(self.service))
         return web.Response(text=text, headers={"Content-Type": "text/plain; version=0.0.4; charset=utf-8"})
 
+    async def decisions(self, request: web.Request) -> web.Response:
+        return json_answer(self.service.latest())
+
     async def state(self, request: web.Request) -> web.Response:
         return json_answer(self.service.state())
 
@@ -108,6 +111,7 @@ def new_app(service: Service, only_probes: bool = False) -> web.Application:
                 web.post("/bind", routes.bind),
                 web.post("/fit", routes.fit),
                 web.get("/explain/{namespace}/{pod}", routes.explain),
+                web.get("/decisions", routes.decisions),
                 web.get("/state", routes.state),
                 web.get("/shadow", routes.shadow),
                 web.get("/power", routes.power),

@@ -69,6 +69,22 @@ class Decision(msgspec.Struct, gc=False):
         )
 
 
+class DecisionLine(msgspec.Struct, gc=False):
+    """A decision in a line, for a list."""
+
+    at: str
+    pod: str  # NAMESPACE/POD
+    node: str  # "": no node fits
+    watts: float
+    fragmentation_gpus: float
+    reason: str
+
+
+def line_of(decision: Decision) -> DecisionLine:
+    pod = f"{decision.namespace}/{decision.pod}"
+    return DecisionLine(decision.at, pod, decision.node, decision.watts, decision.fragmentation_gpus, decision.words())
+
+
 def new_decision(pod: PodFacts, engine: Engine, chosen: int, choice: Choice) -> Decision:
     """The decision for node number `chosen`, or NOWHERE, from the arrays that the engine filled."""
     names, failed = engine.datacenter.names, chosen == NOWHERE

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from wattpack import __version__
-from wattpack.kube.decision import Decision
+from wattpack.kube.decision import Decision, DecisionLine
 from wattpack.kube.measured import Power
 from wattpack.kube.objects import Pod
 from wattpack.kube.questions import State
@@ -19,7 +19,7 @@ from wattpack.kube.shadow import ShadowTable
 from wattpack.kube.wire import BindAnswer, BindingArgs, ExtenderArgs, FilterAnswer, HostPriority, Wrong
 
 TAKEN = (Pod, ExtenderArgs, BindingArgs)
-SENT = (FilterAnswer, HostPriority, BindAnswer, Decision, State, ShadowTable, Power, Wrong)
+SENT = (FilterAnswer, HostPriority, BindAnswer, Decision, DecisionLine, State, ShadowTable, Power, Wrong)
 PLACE = "#/components/schemas/{name}"
 
 
@@ -110,6 +110,10 @@ OPENAPI: dict[str, Any] = {
         "/healthz": _get("healthz: is it alive", _TEXT),
         "/readyz": _get("readyz: is it in sync", _TEXT, **_NOT_READY),
         "/metrics": _get("metrics: for Prometheus", _TEXT),
+        "/decisions": _get(
+            "decisions: the latest ones",
+            _json({"type": "array", "items": _ref("DecisionLine")}, "The last first, at most 100."),
+        ),
         "/state": _get(
             "state: the cluster as the policy sees it", _json(_ref("State"), "Nodes, what is left on them, power.")
         ),

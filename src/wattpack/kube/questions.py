@@ -63,6 +63,7 @@ class ClusterState(TypedDict):
     unreadable_pods: dict[str, str]
     gpu_conflicts: dict[str, str]
     promised: list[Promised]
+    waiting: int  # pods that have no node yet
 
 
 class State(Standing, ClusterState):
@@ -149,4 +150,5 @@ def state_of(view: View) -> ClusterState:
             }
             for reservation in cluster.reservations.unseen()
         ],
+        "waiting": sum(not pod.node and not pod.finished for pod in view.pods.values()),
     }

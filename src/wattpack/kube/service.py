@@ -9,6 +9,7 @@ import asyncio
 import logging
 import time
 from collections import OrderedDict
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +18,7 @@ from wattpack.engine.live.one_decision import TOP_SCORE
 from wattpack.kube.binding import Binder
 from wattpack.kube.client import Client
 from wattpack.kube.config import Config
-from wattpack.kube.decision import Decision
+from wattpack.kube.decision import Decision, DecisionLine, line_of
 from wattpack.kube.events import Events
 from wattpack.kube.facts import PodFacts
 from wattpack.kube.lease import Lease
@@ -41,6 +42,7 @@ from wattpack.model.fit import VERDICT_WORDS
 
 log = logging.getLogger("wattpack")
 KEPT = 10_000  # decisions that `explain` can show as they were made
+LISTED = 100  # decisions in a list
 PATIENCE_S = 15  # without a watch for this long, the cache no longer counts as in sync
 
 
@@ -240,6 +242,10 @@ class Service:
         if kept is not None and (not uid or kept.uid == uid):
             return kept
         return explain_now(self.view, uid)
+
+    def latest(self) -> list[DecisionLine]:
+        """The latest decisions, the last first."""
+        return [line_of(decision) for decision in islice(reversed(self.decisions.values()), LISTED)]
 
     def state(self) -> State:
         """The cluster as the policy sees it, and the condition of this replica."""

@@ -153,7 +153,8 @@ class Consolidator:
         request = engine.state.tasks.gpu_request[run.tasks.task_class[running]]
         tasks = running[np.lexsort((running, -request, run.tasks.node[running]))]
         nodes, starts = np.unique(run.tasks.node[tasks], return_index=True)
-        on = {int(n): group for n, group in zip(nodes, np.split(tasks, starts[1:]), strict=True)}
+        ends = np.append(starts[1:], len(tasks))
+        on = {int(n): tasks[start:end] for n, start, end in zip(nodes, starts, ends[: len(nodes)], strict=True)}
         saved_mw = nodes_power_mw(engine.state.nodes) - run.sleep.nodes.asleep_mw
         rate = {n: float(saved_mw[n]) / len(group) for n, group in on.items() if len(group) <= MOST_TASKS}
         for n in sorted(rate, key=lambda n: (-rate[n], n)):

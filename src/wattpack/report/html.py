@@ -11,7 +11,7 @@ import base64
 import hashlib
 import html
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -33,7 +33,7 @@ from wattpack.report.steady_section import steady_section
 from wattpack.report.style import REASONS, look, trace_title
 
 PAGE = resources.files("wattpack.report") / "page"
-SCRIPTS = ("parts.js", "chart.js", "page.js")
+SCRIPTS = ("parts.js", "chart.js", "curves.js", "report.js")
 
 
 def write_report(
@@ -69,7 +69,7 @@ def report(
     policies = list(dict.fromkeys(policy for _, policy in results))
     coloured = list(dict.fromkeys([*policies, *(row.policy for row in steady)]))
     style = asset("page.css") + colours(coloured)
-    script = "\n".join(asset(name) for name in SCRIPTS)
+    script = inlined(SCRIPTS)
     return fill(
         asset("template.html"),
         {
@@ -79,17 +79,24 @@ def report(
             "data": json_in_script(payload(results, gpus)),
             "subtitle": html.escape(_subtitle(results, found, policies)),
             "summary": summary_section(results, found),
-            "trace_options": "".join(
-                f'<option value="{place}">{html.escape(trace_title(trace))}</option>'
-                for place, trace in enumerate(found)
+            "curves": fill(
+                asset("curves.html"),
+                {
+                    "trace_options": options(map(trace_title, found)),
+                    "tiles": "\n".join(trace_tiles(results, trace, place) for place, trace in enumerate(found)),
+                },
             ),
-            "tiles": "\n".join(trace_tiles(results, trace, place) for place, trace in enumerate(found)),
             "tables": "\n".join(trace_table(results, trace, place, gpus) for place, trace in enumerate(found)),
             "steady": steady_section(steady, lambda policy: f"p{coloured.index(policy)}"),
             "claims": claims_section(claims) if claims else "",
             "made": provenance_section(provenance),
         },
     )
+
+
+def options(titles: Iterable[str]) -> str:
+    """What a reader may choose from, by place."""
+    return "".join(f'<option value="{place}">{html.escape(title)}</option>' for place, title in enumerate(titles))
 
 
 def _subtitle(results: Results, found: Sequence[str], policies: Sequence[str]) -> str:
@@ -137,6 +144,12 @@ def content_policy(style: str, script: str) -> str:
 
 def asset(name: str) -> str:
     return (PAGE / name).read_text(encoding="utf-8")
+
+
+def inlined(names: Sequence[str]) -> str:
+    """Modules as one script, in the order in which they need each other: without their imports and exports."""
+    texts = (re.sub(r"^import .*;\n|^export (?=\w)", "", asset(name), flags=re.MULTILINE) for name in names)
+    return '"use strict";\n' + "\n".join(texts)
 
 
 def fill(template: str, parts: Mapping[str, str]) -> str:

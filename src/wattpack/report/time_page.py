@@ -8,11 +8,13 @@ from math import isnan
 from pathlib import Path
 from typing import Any
 
+from wattpack.experiments.advise import Advice
 from wattpack.experiments.folder import ResultsFolder
 from wattpack.experiments.scenario import Inputs
 from wattpack.experiments.timed_table import Group, Table, TimedRow, baseline_of, group_titles
 from wattpack.files import make_folder, write_whole
-from wattpack.report.html import asset, colours, content_policy, fill
+from wattpack.report.advice import advice_section
+from wattpack.report.html import asset, colours, content_policy, fill, inlined, options
 from wattpack.report.html_tables import Cell, breakable, number_cell, sortable_table
 from wattpack.report.payload import json_in_script
 from wattpack.report.sections import provenance_section
@@ -20,7 +22,7 @@ from wattpack.report.time_payload import STATES, time_payload
 from wattpack.report.time_rows import Column, columns, row_title
 from wattpack.report.time_words import limits, sentences
 
-SCRIPTS = ("parts.js", "time_chart.js", "time.js")
+SCRIPTS = ("parts.js", "time_chart.js", "time.js", "time_report.js")
 TERMS = {
     "IT kWh": "energy of all nodes, idle ones included, exact between events.",
     "Facility kWh": "IT energy times the PUE: with cooling and losses.",
@@ -43,20 +45,27 @@ def write_time_page(
     inputs: Inputs,
     provenance: Mapping[str, Any],
     name: str = "report.html",
+    advice: Advice | None = None,
 ) -> Path:
     file = out / name
-    content = time_page(table, folder, inputs, provenance).encode(errors="replace")
+    content = time_page(table, folder, inputs, provenance, advice).encode(errors="replace")
     make_folder(file.parent)
     write_whole(file, lambda temporary: temporary.write_bytes(content))
     return file
 
 
-def time_page(table: Table, folder: ResultsFolder, inputs: Inputs, provenance: Mapping[str, Any]) -> str:
+def time_page(
+    table: Table,
+    folder: ResultsFolder,
+    inputs: Inputs,
+    provenance: Mapping[str, Any],
+    advice: Advice | None = None,
+) -> str:
     """The page's text."""
     titles = group_titles(list(table))
     policies = list(dict.fromkeys(row.policy for rows in table.values() for row in rows))
     style = asset("page.css") + asset("time.css") + colours(policies)
-    script = "\n".join(asset(script) for script in SCRIPTS)
+    script = inlined(SCRIPTS)
     assumed = dict.fromkeys(line for group in table for line in limits(group, group.options.load > 0))
     return fill(
         asset("time.html"),
@@ -66,14 +75,13 @@ def time_page(table: Table, folder: ResultsFolder, inputs: Inputs, provenance: M
             "script": script,
             "data": json_in_script(time_payload(table, folder, inputs)),
             "subtitle": html.escape(_subtitle(table, policies)),
-            "summary": _summary(table),
-            "states": _states(table),
-            "trace_options": "".join(
-                f'<option value="{place}">{html.escape(titles[group])}</option>' for place, group in enumerate(table)
+            "summary": time_summary(table),
+            "curves": fill(
+                asset("time_curves.html"),
+                {"trace_options": options(titles.values()), "states": states_legend(table)},
             ),
-            "tables": "\n".join(
-                _table(group, rows, titles[group], place) for place, (group, rows) in enumerate(table.items())
-            ),
+            "tables": time_tables(table),
+            "advice": "" if advice is None else advice_section(advice),
             "limits": f'<ul class="limits">{"".join(f"<li>{html.escape(line)}</li>" for line in assumed)}</ul>',
             "made": provenance_section(provenance),
             "terms": "".join(
@@ -90,7 +98,14 @@ def _subtitle(table: Table, policies: Sequence[str]) -> str:
     return f"{many}, tasks of {', '.join(traces)}, on {', '.join(datacenters)}"
 
 
-def _summary(table: Table) -> str:
+def time_tables(table: Table) -> str:
+    """A table for each group; the charts show that of the group they draw."""
+    titles = group_titles(list(table))
+    return "\n".join(_table(group, rows, titles[group], place) for place, (group, rows) in enumerate(table.items()))
+
+
+def time_summary(table: Table) -> str:
+    """The findings in sentences."""
     items = []
     for group, rows in table.items():
         first, *rest = sentences(group, rows)
@@ -98,7 +113,7 @@ def _summary(table: Table) -> str:
     return f'<ul class="words">{"".join(items)}</ul>'
 
 
-def _states(table: Table) -> str:
+def states_legend(table: Table) -> str:
     """The colours of the nodes' states, where a run sleeps."""
     if not any(group.options.sleep for group in table):
         return ""

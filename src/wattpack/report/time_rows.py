@@ -39,6 +39,8 @@ def columns(group: Group, rows: Sequence[TimedRow]) -> list[Column]:
     found = [_plain("kwh", "IT", "kWh", digits, "least")]
     if baseline is not None and len(rows) > 1:
         found.append(_difference("kwh", baseline))
+    if options.bound:
+        found.append(_above_least())
     if options.pue > 1:
         found.append(_plain("facility_kwh", "facility", "kWh", digits))
     found += [_plain("mean_kw", "mean", "kW", kw_digits), _plain("p99_kw", "p99", "kW", kw_digits)]
@@ -47,6 +49,8 @@ def columns(group: Group, rows: Sequence[TimedRow]) -> list[Column]:
         found += [_plain("mean_asleep_nodes", "asleep", "nodes", 1), _plain("wakes", "wakes", "times", 0)]
         small = _digits(row.mean("transition_kwh") for row in rows)
         found.append(_plain("transition_kwh", "transitions", "kWh", small))
+    if options.consolidate:
+        found.append(_plain("moves", "moves", "tasks", 0))
     if options.carbon:
         kg = _digits(row.mean("co2_operational_kg") for row in rows)
         found.append(_plain("co2_operational_kg", "CO2e", "kg", kg, "least"))
@@ -99,6 +103,15 @@ def _difference(measure: str, baseline: TimedRow) -> Column:
         return 100 * row.difference(measure, baseline)[1]
 
     return Column(f"{measure}_difference", "to FGD", "%", value, spread, 2)
+
+
+def _above_least() -> Column:
+    """How far a run is above the least energy of any schedule with the same tasks at each moment."""
+
+    def value(row: TimedRow) -> float:
+        return 100 * (row.mean("kwh") / row.mean("least_kwh") - 1)
+
+    return Column("above_least", "above least", "%", value, None, 2, "least")
 
 
 def _digits(values: object) -> int:

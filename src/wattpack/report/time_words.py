@@ -32,7 +32,7 @@ def _two(group: Group, rows: Sequence[TimedRow]) -> list[str]:
         return [f"On {group.trace}, no GPU-hours are delivered: {_kwh(rows[0])} are idle draw.", _service(rows, rows)]
     best = min(real, key=lambda row: row.mean(measure))
     length = _length(rows[0].mean("horizon_s"))
-    if baseline is None or baseline not in real:
+    if baseline is None or baseline not in real or len(rows) == 1:
         first = (
             f"On {group.trace}, {row_title(best, rows)} uses {_kwh(best)} in {length}, "
             f"{_amount(best.mean(measure))} {what}"
@@ -125,6 +125,20 @@ def limits(group: Group, with_drawn: bool) -> list[str]:
         said.append("A task runs equally long on every GPU model: no table of speeds was given.")
     if options.sleep:
         said.append(_sleep_assumed(options.sleep))
+    if options.consolidate:
+        knobs = dict(part.split("=") for part in options.consolidate.split(","))
+        slower = "to any GPU" if knobs["slower"] == "yes" else "never to a slower GPU"
+        said.append(
+            f"Every {_seconds(float(knobs['every']))} nodes in little use are emptied, at most {knobs['moves']} moves "
+            f"an hour, {slower}; each moved task is paused for {_seconds(float(knobs['pause']))}. The network and the "
+            "storage that moves need cost nothing here."
+        )
+    if options.bound:
+        transitions = ", and nodes wake and fall asleep at no cost" if options.sleep else ""
+        said.append(
+            "Above least: against a lower bound on the energy of any schedule in which the same tasks run at each "
+            f"moment. It may move tasks at any time for nothing{transitions}, so that it cannot be reached."
+        )
     if options.cap:
         table = f"the table {options.cap_speed!r}" if options.cap_speed else "public sweeps"
         said.append(

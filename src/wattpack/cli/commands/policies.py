@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from wattpack.choose.choice import SUMMARY
 from wattpack.cli.plugins import load_plugins
 from wattpack.policies import REGISTRY
 from wattpack.policies.expression import AUTO
-
-SUMMARY = "chooses the best of several expressions for your fleet by simulating them; stands alone, not in a mix"
 
 
 def policies_command(*, plugin: list[Path] | None = None) -> None:

@@ -17,6 +17,7 @@ from wattpack.datasets import alibaba2023
 from wattpack.engine.moments.record import OUTCOMES
 from wattpack.engine.runs.record import gpu_index_text
 from wattpack.errors import UserError
+from wattpack.experiments.advise import run_advice, with_defaults
 from wattpack.experiments.compare import unplaceable_classes
 from wattpack.experiments.runner import run_experiment, summarise_timed
 from wattpack.experiments.scenario import choice_lines
@@ -26,6 +27,8 @@ from wattpack.experiments.timed_fields import timed_of
 from wattpack.experiments.timed_table import timed_table
 from wattpack.experiments.warm_up import MOMENTS
 from wattpack.jit import say_if_compiling
+from wattpack.report.advice import HEADER as ADVICE_HEADER
+from wattpack.report.advice import csv_rows
 from wattpack.report.provenance import never_fit
 
 WRITTEN = ("experiment.json", "time.csv", "report.html")
@@ -61,8 +64,12 @@ def simulate_command(
     speed_reference: float | None = None,
     sleep: str | None = None,
     durations: str | None = None,
+    consolidate: str | None = None,
+    bound: bool = False,
+    no_bound: bool = False,
     cap: list[str] | None = None,
     cap_speed: str | None = None,
+    advise: bool = False,
     profile: str | None = None,
     power: Path | None = None,
     target: str | None = None,
@@ -144,11 +151,21 @@ def simulate_command(
         idle=6m,wake=5m,shutdown=1m,reserve=2%,watts=10 (reserve: GPUs or a share of them that stay free and awake).
     durations
         What policies know of how long tasks run, where nodes sleep: learnt (the default), known, unused.
+    consolidate
+        With --sleep, move running tasks so that nodes become empty: alone, or with knobs like
+        moves=60,every=30m,pause=30s,pays=1h,slower=no (moves an hour; pays: a shutdown and a wake must pay within it).
+    bound
+        Show how far each run is above the least energy of any schedule with the same tasks; the default with --sleep.
+    no_bound
+        Do not work it out.
     cap
         Power cap of a GPU model as a share of its maximum, like T4=0.7, or 0.7 for all; batch tasks run longer; may be
         given again.
     cap_speed
         CSV file with cap,speed: speeds under caps in the place of the built-in table.
+    advise
+        Run FGD and the best policy with and without sleep, caps and (with --slack) waiting for clean hours, and say how
+        much comes from each and what it costs in waiting. Without --sleep and --cap: the defaults, and 0.7 for all.
     profile
         Power profile: paper (the default), linear, concave, measured.
     power
@@ -196,12 +213,18 @@ def simulate_command(
         "speed_reference": speed_reference,
         "sleep": sleep,
         "durations": durations,
+        "consolidate": consolidate,
+        "bound": ((bound or (sleep is not None and not advise)) and not no_bound) or None,
         "cap": ",".join(cap) if cap else None,
         "cap_speed": cap_speed,
         "target": target,
         "sample": sample,
     }
-    timed = timed_of(given)
+    if bound and no_bound:
+        raise UserError("--bound with --no-bound, expected one of them")
+    timed = with_defaults(timed_of(given)) if advise else timed_of(given)
+    if advise and (tasks_out is not None or len(datacenter or ()) > 1 or len(trace or ()) > 1):
+        raise UserError("--advise is for one datacenter and one trace, expected one of each and no --tasks-out")
     datacenters, traces = datacenter or [alibaba2023.NAME], trace or ["default"]
     if tasks_out is not None and policy is not None and len(policy) != 1:
         raise UserError(f"--tasks-out with {len(policy)} policies, expected one --policy")
@@ -223,7 +246,7 @@ def simulate_command(
     signals = [text.rpartition(":")[0] or text for text in (carbon, price, budget_kw) if text]
     files = (power, speed, cap_speed, target, carbon, price, budget_kw, *signals)
     inputs = (*datacenters, *traces, *(plugin or []), *files)
-    check_folder(out, WRITTEN, inputs)
+    check_folder(out, (*WRITTEN, *(["advice.csv"] if advise else [])), inputs)
     check_files({"--tasks-out": tasks_out}, inputs)
     check_apart(out, WRITTEN, "--tasks-out", tasks_out)
     note_power(profile, power)
@@ -234,23 +257,34 @@ def simulate_command(
                 "--tasks-out is for one run, expected one datacenter, one --trace, one --policy and one seed"
             )
         write_csv(tasks_out, TASK_HEADER, task_rows(run_one(experiment, out)[1]))
+    advice = None
     with progress_bar("simulating") as report:
-        folder, scenarios, outcome = run_experiment(experiment, out, report, on, workers, plugins)
+        settings = (out, report, on, workers, plugins)
+        if advise:
+            folder, scenarios, outcome, advice = run_advice(experiment, *settings)
+        else:
+            folder, scenarios, outcome = run_experiment(experiment, *settings)
     table = timed_table(summarise_timed(folder, scenarios))
     choices = choice_lines(scenarios, experiment.inputs)
     notes = notes_of(experiment)
     if table:
         from wattpack.report.time_page import write_time_page
 
-        write_time_page(
-            out, table, folder, experiment.inputs, timed_provenance(outcome, scenarios, on, [*choices, *notes])
-        )
+        made = timed_provenance(outcome, scenarios, on, [*choices, *notes])
+        write_time_page(out, table, folder, experiment.inputs, made, advice=advice)
+    if advice is not None:
+        write_csv(out / "advice.csv", ADVICE_HEADER, csv_rows(advice))
     # All is written: a reader of standard output that goes away (`| head -1`) costs nothing.
     if table:
         print_runs_in_time(table, beside=tasks_out)
+        if advice is not None:
+            from wattpack.report.advice_terminal import print_advice
+
+            print_advice(advice)
         if tasks_out is None or str(tasks_out) != "-":
             print_paths(time=out / "time.csv", report=out / "report.html")
             print_paths(**({} if tasks_out is None else {"tasks": tasks_out}))
+            print_paths(**({} if advice is None else {"advice": out / "advice.csv"}))
     for line in choices:
         print(line)
     for line in notes:

@@ -39,10 +39,14 @@ def tune_command(
     remove: list[str] | None = None,
     replace: list[str] | None = None,
     trace: str = "default",
-    seeds: int = 10,
+    seeds: int | None = None,
     loads: str | None = None,
     steady: str | None = None,
-    grar_loss: float = GRAR_LOSS,
+    grar_loss: float | None = None,
+    sleep: str | None = None,
+    wait_p99: str | None = None,
+    load: float | None = None,
+    days: float | None = None,
     policy: list[str] | None = None,
     profile: str | None = None,
     power: Path | None = None,
@@ -53,6 +57,8 @@ def tune_command(
     no_check: bool = False,
 ) -> None:
     """Try policies, their knobs and mixes of two; recommend the expression that saves most at the GRAR of FGD.
+
+    With --sleep and --wait-p99: knobs of nodes that sleep and the policy that keep the wait with least energy.
 
     All candidates run on few seeds, the better half on twice as many, and so on. The numbers of the recommended one
     were measured on fresh seeds. Finished runs are kept in the folder: the same command goes on from them.
@@ -71,13 +77,22 @@ def tune_command(
     trace
         Built-in name or CSV file of tasks.
     seeds
-        Seeds to choose with; as many fresh ones check the choice.
+        Seeds to choose with; as many fresh ones check the choice. Default: 10, or 2 with --sleep.
     loads
         Loads of interest while the datacenter fills up; default 0.5,0.8,0.9,1, or none with --steady.
     steady
         Offered loads like 0.8: tune for tasks that come and go. With --loads too, both count.
     grar_loss
-        GRAR that may be given away against FGD's, mean over the loads; 0.0005 counts as equal.
+        GRAR that may be given away against FGD's, mean over the loads; default: 0.0005, which counts as equal.
+    sleep
+        Find the knobs idle and reserve of nodes that sleep, and the policy, for runs in time; knobs that are given
+        (wake=8m) stay as they are. Needs --wait-p99.
+    wait_p99
+        With --sleep: the longest wait that 99 of 100 tasks may see, like 10m.
+    load
+        With --sleep: mean load of drawn tasks; default: 0.7 for built-in traces, tasks at their own times for files.
+    days
+        With --sleep: days of drawn tasks; default: 7.
     policy
         Try these expressions instead of all, auto among them if named; may be given again. FGD is always among them.
     profile
@@ -98,6 +113,19 @@ def tune_command(
     datacenter = with_edits(datacenter, add, remove, replace)
     plugins = load_plugins(plugin or [], not no_check)
     watts = profile_option(profile, power)
+    if sleep is not None:
+        if (loads, steady, grar_loss) != (None, None, None):
+            raise UserError("--sleep with --loads, --steady or --grar-loss, expected --load, --days and --wait-p99")
+        from wattpack.cli.tune_sleep import tune_sleep_command
+
+        drawn = (load, days, datacenter, trace, policy, seeds)
+        inputs = (datacenter, trace, power, *(plugin or []))
+        tune_sleep_command(sleep, wait_p99, *drawn, watts, out, on, workers, plugins, inputs)
+        return
+    if (wait_p99, load, days) != (None, None, None):
+        raise UserError("--wait-p99, --load or --days without --sleep, expected that too")
+    seeds = 10 if seeds is None else seeds
+    grar_loss = GRAR_LOSS if grar_loss is None else grar_loss
     if not 0 <= grar_loss <= 1:
         raise UserError(f"--grar-loss {grar_loss:g}, expected 0 to 1")
     wanted = Wanted(

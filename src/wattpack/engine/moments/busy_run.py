@@ -22,12 +22,15 @@ NOBODY = -1
 BINS = 16  # up to 22 days
 FIRST_S = 60.0
 
+PRICE = 0.4  # see docs/research/sleep.md
+
 
 class BusyRun(NamedTuple):
     """Arrays only, so that kernels change it in place. Empty where no policy asks for it."""
 
     on: bool
     learnt: bool  # whether lengths are learnt
+    price: float  # of the extension (extension.py)
     longest: float  # the largest `slowness` of a node
     saved_w: NDArray[np.float64]  # [nodes] idle watts less those asleep
 
@@ -67,6 +70,7 @@ def new_busy_run(sleep: SleepRun, tasks: TimedTasks, options: TimeOptions, wante
     return BusyRun(
         on=on,
         learnt=learnt,
+        price=PRICE,
         longest=1.0 if options.speeds is None else float(options.speeds.slowness.max(initial=1.0)),
         saved_w=np.asarray(saved, dtype=np.float64)[:nodes] / 1000,
         first=np.full(nodes, NOBODY, dtype=np.int64),

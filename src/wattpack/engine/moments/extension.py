@@ -1,14 +1,17 @@
 """The least extension of a node's busy time: a decision among nodes that would sleep if they were empty.
 
-A task costs what it adds to the time that its node stays awake. In watts, over the length d of the task:
+A task of length d costs what it adds to the time that its node stays awake:
 
-    extension = (idle watts - watts asleep) * max(0, now + d - expected end of the node) / d
+    extension = max(0, now + d - expected end of the node)
 
-An empty node costs the whole of it, which is `wake_mw` of its record, as every policy sees it. So the extension takes
-the place of `wake_mw` here, PRICE of it. And a task always pays for the share of the node that it takes, so that tasks
-do not crowd on hungry nodes that are awake anyway; the extension is of the rest. Scores are cached until a node
-changes, and the extension changes with the clock; so it is added at the choice: for each node whose score may still
-win.
+A task also pays for the share of the node that it takes, and of the extension for the rest of the node only `price`:
+
+    watts = (idle watts - watts asleep) * (share + price * (1 - share) * extension / d)
+
+The whole extension would charge the first task on a large node for all that come after it: on mixed fleets tasks then
+crowd on small hungry nodes. An empty node is extended by d. Other policies see its whole idle watts (`wake_mw` of its
+record) in the power that is added; here that is taken out again. Scores are cached until a node changes, and the
+extension changes with the clock; so it is added at the choice: for each node whose score may still win.
 """
 
 from __future__ import annotations
@@ -30,8 +33,6 @@ from wattpack.jit import inner, kernel, step
 from wattpack.model.power import GPU_MILLI
 from wattpack.model.records import Floats
 
-# Of the extension. From 0.5 to 1 little changes; above 1 empty nodes look cheaper than busy ones.
-PRICE = 0.7
 LOOKED_AT = 2  # nodes at each decision whose tasks have grown older
 
 
@@ -50,7 +51,7 @@ def extension_w(state: State, run: MomentRun, i: int, n: int, now_s: float) -> f
         share = max(0.0, now_s + length_s * longer - busy.end_s[n]) / length_s
     own = max(task.gpu_request / max(GPU_MILLI * node.gpus, 1), task.cpu_milli / max(node.cpu_milli, 1))
     in_score_w = node.wake_mw / 1000 * (longer if task.batch != 0 else 1.0)
-    return PRICE * (busy.saved_w[n] * (own * longer + (1 - own) * share) - in_score_w)
+    return busy.saved_w[n] * (own * longer + busy.price * (1 - own) * share) - in_score_w
 
 
 @inner
@@ -85,7 +86,7 @@ def decide_with_extension(
     best, chosen = -np.inf, NOWHERE
     if rows == 0:
         return NOWHERE
-    most_often = PRICE * (run.busy.longest if run.tasks[i].slowed != 0 else 1.0)
+    most_often = run.busy.longest if run.tasks[i].slowed != 0 else 1.0
     bucket, total = scores.cache.bucket[column], scratch.bucket_total
     for n in range(len(bucket)):
         if bucket[n] < 0:

@@ -56,6 +56,7 @@ class TimeRecord:
     patience_s: float
 
     # Of nodes that sleep.
+    busy_nodes: NDArray[np.int64]  # by mark: those awake with a task
     asleep_nodes: NDArray[np.int64]  # by mark
     transition_nodes: NDArray[np.int64]  # by mark: those that wake or shut down
     wakes: int

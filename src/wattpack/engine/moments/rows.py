@@ -79,6 +79,7 @@ MARK = np.dtype(
         ("allocated_milli", "i8"),
         ("queued", "i8"),  # tasks
         ("running", "i8"),  # tasks
+        ("busy", "i8"),  # nodes awake with a task; counted only where nodes sleep
         ("asleep", "i8"),  # nodes
         ("in_transition", "i8"),  # nodes that wake or shut down
     ]
@@ -143,6 +144,7 @@ class Mark(Protocol):
     allocated_milli: int
     queued: int
     running: int
+    busy: int
     asleep: int
     in_transition: int
 

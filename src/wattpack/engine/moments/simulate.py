@@ -151,6 +151,7 @@ def _record(
         moment_w=moment_w,
         horizon_s=run.horizon_s,
         patience_s=options.patience_s,
+        busy_nodes=marks.busy.copy(),
         asleep_nodes=marks.asleep.copy(),
         transition_nodes=marks.in_transition.copy(),
         wakes=int(run.sleep.now[0].wakes),

@@ -90,6 +90,8 @@ def after_placing(state: State, run: MomentRun, k: int, n: int, free: int) -> No
         hide(run, node, 1)
         run.hidden[ALLOCATED] += state.tasks[k].gpu_request
         node.wake_mw = node_power_mw(node) - run.sleep.nodes[n].asleep_mw
+    elif node.tasks == 1:
+        run.sleep.now[0].busy_nodes += 1
     if node.closed <= WAKING:
         run.sleep.now[0].free_gpus += node.gpu_free - free
 
@@ -109,6 +111,7 @@ def after_releasing(state: State, run: MomentRun, n: int, free: int, now_s: floa
     node, sleeper = state.nodes[n], run.sleep.nodes[n]
     run.sleep.now[0].free_gpus += node.gpu_free - free
     if node.tasks == 0:
+        run.sleep.now[0].busy_nodes -= 1
         node.wake_mw = sleeper.idle_mw - sleeper.asleep_mw
         sleeper.empty_since_s = now_s
         start_timer(run, n)
@@ -191,6 +194,7 @@ def open_node(state: State, run: MomentRun, n: int) -> None:
     now.transition_mw -= run.sleep.nodes[n].idle_mw
     now.transition_nodes -= 1
     now.waking_nodes -= 1
+    now.busy_nodes += 1  # it wakes for the tasks placed there
     node.closed, node.wake_mw = AWAKE, 0
     log_change(state, n)
 

@@ -51,6 +51,7 @@ SLEEP_NOW = np.dtype(
         ("asleep_nodes", "i8"),
         ("waking_nodes", "i8"),
         ("transition_nodes", "i8"),  # that wake or shut down
+        ("busy_nodes", "i8"),  # awake, with a task
         ("wakes", "i8"),  # so far
         ("asleep_node_s", "f8"),  # integral of the nodes asleep
     ]
@@ -76,6 +77,7 @@ class SleepNow(Protocol):
     asleep_nodes: int
     waking_nodes: int
     transition_nodes: int
+    busy_nodes: int
     wakes: int
     asleep_node_s: float
 

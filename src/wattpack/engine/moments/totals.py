@@ -71,6 +71,7 @@ def fill_mark(state: State, run: MomentRun) -> None:
     mark.allocated_milli = state.totals[ALLOCATED] - run.hidden[ALLOCATED]
     mark.queued = now.queued
     mark.running = now.running
+    mark.busy = run.sleep.now[0].busy_nodes
     mark.asleep = run.sleep.now[0].asleep_nodes
     mark.in_transition = run.sleep.now[0].transition_nodes
     now.marks += 1

@@ -3,7 +3,13 @@
 // model: {x: [load], range: [from, to], lines: [{label, cls, dash, heavy, y, spread}], stacked, bands, fromZero, zeroLine,
 //         settled: loads below it do not stretch the y axis, format(value), label}
 
-class Chart extends ZoomedByPointer {
+import { ZoomedByPointer, dashes, svgNode, ticks } from "./parts.js";
+
+export class Chart extends ZoomedByPointer {
+  low = 0;
+  high = 1;
+  /** @type {any} */ overlay;
+
   constructor(svg, onPoint, onZoom) {
     super(svg, onPoint, onZoom);
     svg.addEventListener("blur", () => this.point(null));

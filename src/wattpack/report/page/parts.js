@@ -1,11 +1,10 @@
-"use strict";
 // What the pages share: packed curves, elements with text, tables that sort, pieces of charts in SVG.
 
 // A curve is a string of whole units, each the difference from the one before, in base64 VLQ; ~ is a place without a value.
-const BASE64 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+export const BASE64 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 const DIGIT_OF = new Map([...BASE64].map((letter, digit) => [letter, digit]));
 
-function decode(text, unit, count) {
+export function decode(text, unit, count) {
   const values = new Array(count).fill(NaN);
   let place = 0, sum = 0, number = 0, shift = 0;
   for (const letter of text) {
@@ -21,9 +20,9 @@ function decode(text, unit, count) {
   return values;
 }
 
-const byId = (id) => document.getElementById(id);
+export const byId = (id) => document.getElementById(id);
 
-function element(name, text, className) {
+export function element(name, text, className) {
   const node = document.createElement(name);
   if (text !== undefined) node.textContent = text;
   if (className) node.className = className;
@@ -31,7 +30,7 @@ function element(name, text, className) {
 }
 
 // A click sorts by the column, numbers from the largest, names from a; a second click turns the order round.
-function makeSortable(table) {
+export function makeSortable(table) {
   const heads = [...table.tHead.rows[0].cells];
   heads.forEach((head, column) => head.firstChild.addEventListener("click", () => {
     const numbers = [...table.tBodies[0].rows].every((row) => Number.isFinite(Number(row.cells[column].dataset.key)));
@@ -48,7 +47,7 @@ function makeSortable(table) {
 
 const SVG = "http://www.w3.org/2000/svg";
 
-function svgNode(parent, name, attributes) {
+export function svgNode(parent, name, attributes) {
   const node = document.createElementNS(SVG, name);
   for (const key in attributes) node.setAttribute(key, attributes[key]);
   parent.appendChild(node);
@@ -56,7 +55,7 @@ function svgNode(parent, name, attributes) {
 }
 
 // Round numbers that cover [low, high] in about `count` steps.
-function ticks(low, high, count) {
+export function ticks(low, high, count) {
   const rough = (high - low) / count;
   const power = Math.pow(10, Math.floor(Math.log10(rough)));
   const step = [1, 2, 2.5, 5, 10].map((nice) => nice * power).find((size) => size >= rough - 1e-12);
@@ -65,21 +64,32 @@ function ticks(low, high, count) {
   return { found, digits: Math.max(0, -Math.floor(Math.log10(step) + 1e-9) + (/^2\.5/.test((step / power).toFixed(1)) ? 1 : 0)) };
 }
 
-function swatch(line, stacked) {
+export function swatch(line, stacked) {
   const box = document.createElementNS(SVG, "svg");
-  for (const [key, value] of [["class", "swatch " + line.cls], ["width", stacked ? 12 : 26], ["height", 12], ["aria-hidden", "true"]]) box.setAttribute(key, value);
+  for (const [key, value] of [["class", "swatch " + line.cls], ["width", stacked ? 12 : 26], ["height", 12], ["aria-hidden", "true"]]) box.setAttribute(String(key), String(value));
   if (stacked) svgNode(box, "rect", { width: 12, height: 12, rx: 2 });
   else svgNode(box, "line", { x1: 0, x2: 26, y1: 6, y2: 6, "stroke-dasharray": dashes(line) });
   return box;
 }
 
-function dashes(line) {
+export function dashes(line) {
   return line.dash.length ? line.dash.map((part) => part * 2).join(" ") : "none";
 }
 
 // How a chart is read and zoomed: by pointer, finger and keys. A chart that extends it sets model.range, left, right and
 // brush when it draws, and has the methods x, point, nearest, first and last.
-class ZoomedByPointer {
+export class ZoomedByPointer {
+  /** @type {any} */ model;
+  /** @type {any} */ brush;
+  left = 0;
+  right = 0;
+
+  /** @param {number} value @returns {number} */ x(value) { throw new Error(`x(${value}) is the chart's own`); }
+  /** @param {number | null} place @param {boolean} [spoken] */ point(place, spoken) { throw new Error(`point(${place}, ${spoken}) is the chart's own`); }
+  /** @param {number} value @returns {number} */ nearest(value) { throw new Error(`nearest(${value}) is the chart's own`); }
+  /** @returns {number} */ first() { throw new Error("first() is the chart's own"); }
+  /** @returns {number} */ last() { throw new Error("last() is the chart's own"); }
+
   constructor(svg, onPoint, onZoom) {
     this.svg = svg;
     this.onPoint = onPoint;

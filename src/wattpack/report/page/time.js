@@ -1,6 +1,9 @@
-// The page of runs in time: decodes the curves, keeps what the reader chose, and hands the charts what to draw.
+// Charts over time: decodes the curves, keeps what the reader chose, and hands the charts what to draw.
 
-const data = JSON.parse(byId("data").textContent);
+import { byId, decode, element, makeSortable, swatch } from "./parts.js";
+import { TimeCharts } from "./time_chart.js";
+
+let data, charts;
 const HOUR = 3600, DAY = 86400;
 const STEPS = [60, 300, 600, 1800, HOUR, 2 * HOUR, 3 * HOUR, 6 * HOUR, 12 * HOUR, DAY, 2 * DAY, 7 * DAY, 14 * DAY, 28 * DAY, 56 * DAY, 112 * DAY, 365 * DAY];
 const state = { group: 0, range: null, hidden: new Set() };
@@ -49,8 +52,6 @@ function panels() {
     }).filter((line) => !state.hidden.has(line.name)),
   }));
 }
-
-const charts = new TimeCharts(byId("plot"), showReadout, (range) => zoom(range));
 
 function zoom(range) {
   const [from, to] = whole();
@@ -118,7 +119,7 @@ function showReadout(place, across, spoken) {
 
 function renderLegend() {
   const legend = byId("legend");
-  const held = document.activeElement && legend.contains(document.activeElement) ? document.activeElement.dataset.name : null;
+  const { activeElement } = document, held = activeElement instanceof HTMLElement && legend.contains(activeElement) ? activeElement.dataset.name : null;
   legend.replaceChildren();
   for (const curve of group().curves) {
     const button = legend.appendChild(element("button"));
@@ -153,7 +154,9 @@ function shift(share) {
 function fillRanges() {
   byId("ranges").replaceChildren();
   const length = group().step * group().count;
-  for (const [name, seconds] of [["all", 0], ["4 weeks", 28 * DAY], ["a week", 7 * DAY], ["a day", DAY], ["6 hours", 6 * HOUR], ["an hour", HOUR]]) {
+  /** @type {[string, number][]} */
+  const lengths = [["all", 0], ["4 weeks", 28 * DAY], ["a week", 7 * DAY], ["a day", DAY], ["6 hours", 6 * HOUR], ["an hour", HOUR]];
+  for (const [name, seconds] of lengths) {
     if (seconds >= length || (seconds > 0 && seconds < 8 * group().step)) continue;
     const button = byId("ranges").appendChild(element("button", name));
     button.type = "button";
@@ -166,16 +169,26 @@ function fillRanges() {
 }
 
 function setUp() {
-  byId("trace-field").hidden = data.groups.length < 2;
   byId("trace").addEventListener("change", (event) => { state.group = Number(event.target.value); state.range = null; fillRanges(); render(); });
   byId("earlier").addEventListener("click", () => shift(-0.5));
   byId("later").addEventListener("click", () => shift(0.5));
   byId("controls").addEventListener("submit", (event) => event.preventDefault());
-  for (const table of document.querySelectorAll("table.sortable")) makeSortable(table);
   byId("curves").hidden = false;
-  fillRanges();
-  render();
-  new ResizeObserver(() => charts.draw(charts.model)).observe(byId("chart"));
+  charts = new TimeCharts(byId("plot"), showReadout, (range) => zoom(range));
+  new ResizeObserver(() => charts.model && charts.draw(charts.model)).observe(byId("chart"));
 }
 
-setUp();
+// Draw a payload into the elements of `time_curves.html`, which are in the page.
+export function showTime(given) {
+  data = given;
+  decoded.clear();
+  if (!charts || charts.svg !== byId("plot")) {
+    Object.assign(state, { group: 0, range: null, hidden: new Set() });
+    setUp();
+  }
+  state.group = Math.min(state.group, data.groups.length - 1);
+  byId("trace-field").hidden = data.groups.length < 2;
+  for (const table of document.querySelectorAll("table.sortable")) makeSortable(table);
+  fillRanges();
+  render();
+}

@@ -6,9 +6,11 @@
 // A line has the least and the largest value of each bucket; they are one array where a bucket has one value. A panel with
 // areas is a stack of them, the first at the bottom; an area has one value a bucket.
 
+import { ZoomedByPointer, dashes, svgNode, ticks } from "./parts.js";
+
 const GAP = 30; // between two panels
 
-class TimeCharts extends ZoomedByPointer {
+export class TimeCharts extends ZoomedByPointer {
   constructor(svg, onPoint, onZoom) {
     super(svg, onPoint, onZoom);
     // Later: on a narrow page the read-out stands above the legend, and a press there must not lose its button.

@@ -1,25 +1,30 @@
-// The page: decodes the curves, keeps what the reader chose, and hands the chart what to draw.
+// Curves over load: decodes them, keeps what the reader chose, and hands the chart what to draw.
 
-const data = JSON.parse(document.getElementById("data").textContent);
-const LOADS = Array.from({ length: data.count }, (_, i) => Math.round(i * data.step * 1000) / 1000);
+import { BASE64, byId, decode, element, makeSortable, swatch } from "./parts.js";
+import { Chart } from "./chart.js";
 
 // Loads that the curve has a value or a gap for: letters that end a number.
 const reach = (text) => [...text].filter((letter) => letter === "~" || BASE64.indexOf(letter) < 32).length;
 
-const megawatts = data.units.eopc >= 10; // small datacenters read better in kW
 const percent = (value) => value.toFixed(2).replace("-", "−") + " %";
-const MEASURES = [
-  { key: "saving", name: "Saving", unit: "% of FGD's power", scale: 1, format: percent, zeroLine: true, settled: 0.1 },
-  { key: "eopc", name: "EOPC", unit: megawatts ? "MW" : "kW", scale: megawatts ? 1e-6 : 1e-3, format: (v) => v.toFixed(3) + (megawatts ? " MW" : " kW"), fromZero: true },
-  { key: "grar", name: "GRAR", unit: "GPU allocated / requested", scale: 1, format: (v) => v.toFixed(4) },
-  { key: "allocated", name: "GPU allocated", unit: "% of capacity", scale: 100, format: percent, fromZero: true },
-  { key: "fragmentation", name: "Fragmentation", unit: "GPUs", scale: 1, format: (v) => v.toFixed(1), fromZero: true },
-  { key: "reasons", name: "Fragmentation by reason", unit: "GPUs", scale: 1, format: (v) => v.toFixed(v < 10 ? 1 : 0), stacked: true, fromZero: true },
-];
 
-const hasSaving = data.traces.some((trace) => trace.curves.some((curve) => curve.mean.saving.length > 0));
-const measures = MEASURES.filter((measure) => measure.key !== "saving" || hasSaving);
-const state = { trace: 0, measure: measures[0], policy: 0, range: null, bands: true, hidden: new Set() };
+function measuresOf(data) {
+  const megawatts = data.units.eopc >= 10; // small datacenters read better in kW
+  const hasSaving = data.traces.some((trace) => trace.curves.some((curve) => curve.mean.saving.length > 0));
+  const all = [
+    { key: "saving", name: "Saving", unit: "% of FGD's power", scale: 1, format: percent, zeroLine: true, settled: 0.1 },
+    { key: "eopc", name: "EOPC", unit: megawatts ? "MW" : "kW", scale: megawatts ? 1e-6 : 1e-3, format: (v) => v.toFixed(3) + (megawatts ? " MW" : " kW"), fromZero: true },
+    { key: "grar", name: "GRAR", unit: "GPU allocated / requested", scale: 1, format: (v) => v.toFixed(4) },
+    { key: "allocated", name: "GPU allocated", unit: "% of capacity", scale: 100, format: percent, fromZero: true },
+    { key: "fragmentation", name: "Fragmentation", unit: "GPUs", scale: 1, format: (v) => v.toFixed(1), fromZero: true },
+    { key: "reasons", name: "Fragmentation by reason", unit: "GPUs", scale: 1, format: (v) => v.toFixed(v < 10 ? 1 : 0), stacked: true, fromZero: true },
+  ];
+  return all.filter((measure) => measure.key !== "saving" || hasSaving);
+}
+
+// What is shown: the payload, and what the reader chose. A payload with more runs keeps the reader's choice.
+let data, LOADS, measures, chart;
+const state = { trace: 0, measure: null, policy: 0, range: null, bands: true, hidden: new Set() };
 const decoded = new Map();
 
 function once(key, make) {
@@ -58,10 +63,10 @@ function allLines() {
 
 const shownLines = () => allLines().filter((line) => !state.hidden.has(line.name));
 
-const chart = new Chart(byId("plot"), showReadout, (range) => {
+function zoomTo(range) {
   state.range = range && range[1] - range[0] >= 0.02 ? range.map((load) => Math.round(load * 100) / 100) : null;
   render();
-});
+}
 
 function showReadout(place, across, spoken) {
   const box = byId("readout");
@@ -98,7 +103,7 @@ function showReadout(place, across, spoken) {
 
 function renderLegend() {
   const legend = byId("legend");
-  const held = document.activeElement && legend.contains(document.activeElement) ? document.activeElement.dataset.name : null;
+  const { activeElement } = document, held = activeElement instanceof HTMLElement && legend.contains(activeElement) ? activeElement.dataset.name : null;
   legend.replaceChildren();
   for (const line of allLines()) {
     const button = legend.appendChild(element("button"));
@@ -149,13 +154,12 @@ function fillPolicies() {
 }
 
 function setUp() {
-  byId("trace-field").hidden = data.traces.length < 2;
   for (const measure of measures) {
     const label = byId("measures").appendChild(element("label"));
     const input = label.appendChild(element("input"));
     Object.assign(input, { type: "radio", name: "measure", value: measure.key, checked: measure === state.measure });
     label.appendChild(element("span", measure.name));
-    input.addEventListener("change", () => { state.measure = measure; render(); });
+    input.addEventListener("change", () => { state.measure = measures.find((own) => own.key === measure.key); render(); });
   }
   for (const [from, to] of [[0, 1], [0.8, 1], [0, 1.3]].filter((range) => range[1] <= reached(0) + 0.005)) {
     const button = byId("ranges").appendChild(element("button", `${from}–${to}`));
@@ -174,11 +178,24 @@ function setUp() {
     });
   }
   byId("controls").addEventListener("submit", (event) => event.preventDefault());
-  for (const table of document.querySelectorAll("table.sortable")) makeSortable(table);
   byId("curves").hidden = false;
-  fillPolicies();
-  render();
-  new ResizeObserver(() => chart.draw(chart.model)).observe(byId("chart"));
+  chart = new Chart(byId("plot"), showReadout, zoomTo);
+  new ResizeObserver(() => chart.model && chart.draw(chart.model)).observe(byId("chart"));
 }
 
-setUp();
+// Draw a payload into the elements of `curves.html`, which are in the page.
+export function showCurves(given) {
+  data = given;
+  LOADS = Array.from({ length: data.count }, (_, i) => Math.round(i * data.step * 1000) / 1000);
+  decoded.clear();
+  const fresh = !chart || chart.svg !== byId("plot");
+  measures = measuresOf(data);
+  state.measure = (!fresh && measures.find((measure) => measure.key === state.measure.key)) || measures[0];
+  if (fresh) Object.assign(state, { trace: 0, range: null, bands: true, hidden: new Set() });
+  state.trace = Math.min(state.trace, data.traces.length - 1);
+  if (fresh) setUp();
+  byId("trace-field").hidden = data.traces.length < 2;
+  for (const table of document.querySelectorAll("table.sortable")) makeSortable(table);
+  fillPolicies();
+  render();
+}

@@ -1,0 +1,71 @@
+"""Moves that empty nodes so that they sleep, by the words of users: `moves=60,every=30m,pause=30s,pays=1h,slower=no`.
+
+A text has one spelling, with all knobs: it is a part of a run's id.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from wattpack.engine.moments.moves import MovesInTime
+from wattpack.errors import UserError
+from wattpack.experiments.sleep_and_caps import OFF, ON
+from wattpack.model.durations import seconds_of
+from wattpack.model.nodes import Datacenter
+from wattpack.optimise.consolidate import Consolidation, Consolidator
+
+KNOBS = ("moves", "every", "pause", "pays", "slower")
+YES, NO = ("yes", "on", "true"), ("no", "off", "false")
+EXPECTED = "on, or knobs like moves=60,every=30m,pause=30s,pays=1h,slower=no"
+MAX_MOVES = 10**6
+
+
+def consolidate_text(given: object, what: str = "consolidate") -> str:
+    """The knobs in one spelling; empty: no task is moved."""
+    if given is None or given is False:
+        return ""
+    if isinstance(given, Mapping):
+        given = ",".join(f"{name}={value}" for name, value in given.items())
+    if given is not True and not isinstance(given, str):
+        raise UserError(f"{what} {given!r}, expected {EXPECTED}")
+    text = "on" if given is True else given.strip()
+    if text.lower() in OFF:
+        return ""
+    found: dict[str, str] = {}
+    for part in text.split(",") if text.lower() not in ON else ():
+        name, equals, value = (one.strip() for one in part.partition("="))
+        if not equals or name not in KNOBS or name in found:
+            raise UserError(f"{what} {part.strip()!r}, expected {EXPECTED}, each knob once")
+        found[name] = value
+    plain = Consolidation()
+    moves, slower = found.get("moves", str(plain.moves_an_hour)), found.get("slower", "no").lower()
+    if not (moves.isascii() and moves.isdigit() and 1 <= int(moves[:12]) <= MAX_MOVES):
+        raise UserError(f"{what}: moves {moves!r}, expected moves an hour, 1 to {MAX_MOVES:,}")
+    if slower not in (*YES, *NO):
+        raise UserError(f"{what}: slower {slower!r}, expected yes or no")
+    every, pause, pays = (
+        f"{seconds_of(found.get(name, f'{default}'), f'{what}: {name}'):.15g}"
+        for name, default in (("every", plain.every_s), ("pause", plain.pause_s), ("pays", plain.pays_back_s))
+    )
+    if float(every) < 1 or float(pays) <= 0:
+        raise UserError(f"{what}: every {every} s, pays {pays} s, expected at least 1 s and more than 0")
+    return f"moves={int(moves)},every={every},pause={pause},pays={pays},slower={'yes' if slower in YES else 'no'}"
+
+
+def consolidation_of(text: str) -> Consolidation | None:
+    """The knobs of `consolidate_text`; None: no task is moved."""
+    if not text:
+        return None
+    knobs = dict(part.split("=") for part in text.split(","))
+    return Consolidation(
+        moves_an_hour=int(knobs["moves"]),
+        every_s=float(knobs["every"]),
+        pause_s=float(knobs["pause"]),
+        pays_back_s=float(knobs["pays"]),
+        allow_slower=knobs["slower"] == "yes",
+    )
+
+
+def moves_in_time(told: Consolidation, datacenter: Datacenter, exact_speeds: bool) -> MovesInTime:
+    """For one run. `exact_speeds`: how long tasks run depends on the GPU model, so that they stay on theirs."""
+    return MovesInTime(Consolidator(told, tuple(datacenter.models), exact_speeds), told.pause_s)

@@ -1,0 +1,103 @@
+"""What happened to a datacenter, as places and departures in order: of a fill-up, or of a run in time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wattpack.engine.runs.record import Run
+from wattpack.experiments.spec.axes import resolve
+from wattpack.experiments.timed import run_timed_scenario
+from wattpack.experiments.timed_experiment import timed_experiment
+from wattpack.experiments.timed_fields import timed_of
+from wattpack.model.nodes import Datacenter
+from wattpack.model.power import PowerProfile
+from wattpack.model.target import Target
+from wattpack.model.tasks import Workload
+from wattpack.ui.scene import play
+from wattpack.ui.sources import Sources
+from wattpack.ui.wire import MapRequest
+
+MOST_FRAMES = 12_000  # a fill-up of the built-in datacenter has one a task
+TIME_FRAMES = 1_000
+FRAMES_OF_MANY = 400  # where one a task is too much: a hundred times the built-in datacenter
+
+
+@dataclass(frozen=True, eq=False)
+class Events:
+    """In order; the first `ends[f]` of them have happened at the end of frame `f`."""
+
+    datacenter: Datacenter
+    workload: Workload
+    target: Target
+    profile: PowerProfile
+    task: NDArray[np.int64]
+    node: NDArray[np.int64]  # -1: the task failed
+    gpus: NDArray[np.int64]
+    sign: NDArray[np.int64]  # 1 comes, -1 goes
+    ends: NDArray[np.int64]
+    at: NDArray[np.float64]  # [frames] load, or seconds from the first arrival
+    chosen: str = ""  # what `auto` chose and why
+
+
+def events_of(request: MapRequest, sources: Sources) -> Events:
+    return _over_time(request, sources) if request.over == "time" else _arrivals(request, sources)
+
+
+def _arrivals(request: MapRequest, sources: Sources) -> Events:
+    played = play(request, sources)
+    run: Run = played.run
+    tasks = len(run)
+    frames = tasks if tasks <= MOST_FRAMES else FRAMES_OF_MANY
+    ends = np.linspace(0, tasks, frames + 1).astype(np.int64)[1:] if tasks else np.zeros(0, dtype=np.int64)
+    numbers = np.arange(tasks, dtype=np.int64)
+    columns = (numbers, run.node.astype(np.int64), run.gpus.astype(np.int64), np.ones(tasks, dtype=np.int64))
+    return Events(
+        run.datacenter, run.workload, played.target, played.profile, *columns, ends, run.load[ends - 1], played.chosen
+    )
+
+
+def _over_time(request: MapRequest, sources: Sources) -> Events:
+    profile = sources.profile(request.profile)
+    drawn = request.seed is not None
+    experiment = timed_experiment(
+        timed_of({"load": request.load, "days": request.days} if drawn else {}),
+        [sources.datacenter_path(request.datacenter)],
+        [sources.trace_path(request.trace)],
+        [request.policy],
+        1,
+        profile,
+        (request.add, request.remove, request.replace),
+        baseline=False,
+    )
+    if request.seed is not None:
+        blocks = tuple(replace(block, seeds=(request.seed,)) for block in experiment.blocks)
+        experiment = replace(experiment, blocks=blocks)
+    inputs, (scenario,) = resolve(experiment)
+    outcome = run_timed_scenario(scenario, inputs)
+    record = outcome.record
+    started = np.flatnonzero(record.node >= 0)
+    ended = started[record.end_s[started] <= record.horizon_s]
+    task = np.concatenate([ended, started])
+    time_s = np.concatenate([record.end_s[ended], record.start_s[started]])
+    sign = np.repeat([-1, 1], [len(ended), len(started)])
+    order = np.lexsort((sign, time_s))  # at one time, who goes makes room for who comes
+    # A task may start and end at one moment: it comes before it goes.
+    instant = np.isin(task, ended[record.end_s[ended] == record.start_s[ended]])
+    order = order[~instant[order]]
+    at = np.linspace(0.0, record.horizon_s, TIME_FRAMES + 1)[1:]
+    task, sign = task[order], sign[order]
+    return Events(
+        outcome.datacenter,
+        outcome.tasks.workload,
+        Target.of(inputs.traces[scenario.trace]),
+        profile,
+        task,
+        record.node[task].astype(np.int64),
+        record.gpus[task].astype(np.int64),
+        sign,
+        np.searchsorted(time_s[order], at, side="right").astype(np.int64),
+        at,
+    )

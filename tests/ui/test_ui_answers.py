@@ -1,0 +1,220 @@
+"""Map, why and ask: the numbers are those of the run, of `explain` and of the engine."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import wattpack as wp
+from cli.files import write_nodes, write_tasks, write_timed_tasks
+from wattpack.cli import main
+from wattpack.errors import UserError
+from wattpack.ui.ask import ask
+from wattpack.ui.map_events import events_of
+from wattpack.ui.map_payload import map_payload
+from wattpack.ui.sources import Sources
+from wattpack.ui.why import why
+from wattpack.ui.wire import AskRequest, MapRequest, TaskFields, WhyRequest
+
+pytestmark = pytest.mark.compiled
+KINDS = {"uint8": "u1", "int8": "i1", "uint16": "u2", "int32": "i4", "uint32": "u4", "float32": "f4", "float64": "f8"}
+
+
+@pytest.fixture
+def sources(tmp_path: Path) -> Sources:
+    tasks, timed = write_tasks(tmp_path), write_timed_tasks(tmp_path)
+    return Sources(tmp_path / "out", [write_nodes(tmp_path)], [tasks, timed])
+
+
+def scene(sources: Sources, **more: Any) -> dict[str, Any]:
+    return {"datacenter": next(iter(sources.datacenters)), "trace": next(iter(sources.traces)), "seed": None, **more}
+
+
+def unpacked(data: bytes) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    length = int.from_bytes(data[:4], "little")
+    header = json.loads(data[4 : 4 + length])
+    arrays = {
+        name: np.frombuffer(data, KINDS[own["kind"]], own["count"], 4 + length + own["at"])
+        for name, own in header["arrays"].items()
+    }
+    return header, arrays
+
+
+def state_at(header: dict[str, Any], arrays: dict[str, np.ndarray], frame: int) -> dict[str, np.ndarray]:
+    """The nodes after a frame, as the page's script replays them."""
+    nodes, found = len(header["names"]), {}
+    for name in ("Used", "Cpu", "Watts", "Lost", "State", "Owner"):
+        rows = arrays[f"first{name}"].reshape(nodes, -1).copy()
+        changes = arrays[f"change{name}"].reshape(len(arrays["changeNode"]), -1)
+        for i in range(int(arrays["frameStart"][frame])):
+            rows[arrays["changeNode"][i]] = changes[i]
+        found[name] = rows
+    return found
+
+
+def test_the_map_at_each_arrival_adds_up_to_what_the_run_recorded(sources: Sources) -> None:
+    request = MapRequest(**scene(sources, policy="pwr", seed=3))
+    header, arrays = unpacked(map_payload(events_of(request, sources)))
+    nodes, trace = next(iter(sources.datacenters)), next(iter(sources.traces))
+    run = wp.simulate(nodes, trace, "pwr", seed=3)
+    frames = header["frames"]
+    assert 0 < frames <= len(run)  # the map ends at load 1, the run at 1.3
+    totals = arrays["totals"].reshape(frames + 1, 4)
+    assert np.array_equal(totals[1:, 0], run.power_w[:frames])
+    assert np.array_equal(totals[1:, 1] * 1000, run.allocated_milli[:frames])
+    assert np.allclose(totals[1:, 2] * 1000, run.fragmentation_milli[:frames], rtol=0, atol=1e-9)
+    assert np.array_equal(arrays["at"][1:], run.load[:frames])
+    assert np.array_equal(arrays["failed"][1:], run.failed[:frames])
+    for frame in (0, 1, frames // 2, frames):
+        state = state_at(header, arrays, frame)
+        assert state["Watts"].sum() == pytest.approx(totals[frame, 0], rel=1e-6)
+        assert state["Used"].sum() == totals[frame, 1] * 1000
+        assert state["Lost"].sum() / 1000 == pytest.approx(totals[frame, 2], abs=0.02)
+        assert np.array_equal(state["Owner"] > 0, state["Used"] > 0)  # a GPU in use has an owner
+        assert (state["State"] == header["states"].index("awake")).all()
+
+
+def test_the_map_over_time_lets_tasks_go_and_draws_what_the_run_draws(sources: Sources) -> None:
+    timed = list(sources.traces)[1]
+    request = MapRequest(**scene(sources, trace=timed, policy="fgd", over="time"))
+    header, arrays = unpacked(map_payload(events_of(request, sources)))
+    run = wp.simulate(next(iter(sources.datacenters)), timed, "fgd", queue="backfill")
+    totals = arrays["totals"].reshape(header["frames"] + 1, 4)
+    record = run.record
+    held = np.searchsorted(record.moment_s, arrays["at"][1:], side="right") - 1
+    assert np.array_equal(totals[1:, 0], record.moment_w[held])
+    assert totals[:, 3].max() > totals[-1, 3]  # tasks have left
+    assert (arrays["eventSign"] < 0).any()
+    last = state_at(header, arrays, header["frames"])
+    assert np.array_equal(last["Owner"] > 0, last["Used"] > 0)
+
+
+def test_many_tasks_are_drawn_in_few_frames(sources: Sources, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("wattpack.ui.map_events.MOST_FRAMES", 3)
+    monkeypatch.setattr("wattpack.ui.map_events.FRAMES_OF_MANY", 2)
+    header, arrays = unpacked(map_payload(events_of(MapRequest(**scene(sources, policy="fgd")), sources)))
+    assert header["frames"] == 2
+    assert arrays["ends"].tolist() == [0, 3, 7]
+    state = state_at(header, arrays, 2)
+    assert state["Used"].sum() == arrays["totals"].reshape(3, 4)[2, 1] * 1000
+
+
+@pytest.mark.parametrize("policy", ["ocs", "pwr:0.1+fgd:0.9"])
+def test_why_says_what_explain_prints(sources: Sources, policy: str, capsys: Any) -> None:
+    found = why(WhyRequest(**scene(sources, policy=policy, task="share-2")), sources)
+    nodes, tasks = next(iter(sources.datacenters)), next(iter(sources.traces))
+    main(["explain", "--nodes", nodes, "--tasks", tasks, "--policy", policy, "--task", "share-2"])
+    printed = capsys.readouterr().out
+    assert f"decision: node {found.node}, GPU {found.gpus}" in printed
+    assert f"{found.fitting} nodes fit" in printed
+    for node in found.nodes:
+        row = re.search(rf"^ {node.node}(?: <-)? +│(.*)$", printed, re.MULTILINE)
+        assert row is not None
+        numbers = [float(cell) for cell in re.findall(r"-?[0-9.]+(?:e[+-]?\d+)?", row[1])]
+        shown = [value for scores in node.scores for value in scores] + [node.total]
+        assert numbers == [float(f"{value:g}") for value in shown]
+    assert found.number == 3
+    assert [step for step, _ in found.steps] == ["filter", "score", "normalise", "combine", "choose", "pick"]
+
+
+def test_the_terms_of_ocs_add_up_to_its_score(sources: Sources) -> None:
+    found = why(WhyRequest(**scene(sources, policy="ocs", task="3")), sources)
+    assert found.components[0].terms[0] == "power"
+    for node in found.nodes:
+        assert sum(node.terms[0]) == pytest.approx(node.scores[0][0])
+
+
+def test_a_task_that_fits_nowhere_has_its_reasons_and_no_node(sources: Sources) -> None:
+    found = why(WhyRequest(**scene(sources, policy="fgd", task="never")), sources)
+    assert (found.node, found.nodes, found.fitting) == ("", [], 0)
+    assert found.reasons == {"GPU model not allowed by the task": 3}
+    assert [other.cost for other in found.others] == [None, None, None]
+
+
+def test_what_others_would_have_done_is_their_own_decision_in_the_same_datacenter(sources: Sources) -> None:
+    """The first task comes to an empty datacenter, which is the same under every policy."""
+    for policy in ("fgd", "pwr", "bestfit"):
+        own = why(WhyRequest(**scene(sources, policy=policy, task="1")), sources)
+        other = next(
+            row
+            for row in why(WhyRequest(**scene(sources, policy="ocs", task="1")), sources).others
+            if row.policy == policy
+        )
+        assert (other.node, other.gpus) == (own.node, own.gpus)
+        assert other.cost == next(row.cost for row in own.nodes if row.node == own.node)
+
+
+def test_the_cost_of_a_task_is_what_the_run_rises_by(sources: Sources) -> None:
+    """Watts after the third task less those after the second."""
+    found = why(WhyRequest(**scene(sources, policy="fgd", task="#3")), sources)
+    run = wp.simulate(next(iter(sources.datacenters)), next(iter(sources.traces)), "fgd")
+    chosen = next(row for row in found.nodes if row.node == found.node)
+    assert chosen.cost.watts == pytest.approx(run.power_w[2] - run.power_w[1])
+    assert chosen.cost.fragmentation_gpus * 1000 == pytest.approx(
+        run.fragmentation_milli[2] - run.fragmentation_milli[1]
+    )
+
+
+def test_a_task_that_fits_is_placed_as_the_policy_would(sources: Sources) -> None:
+    asked = AskRequest(**scene(sources, policy="fgd", load=0.0, task=TaskFields(32, 64, 8, "")))
+    found = ask(asked, sources).now
+    assert (found.placed, found.rows[0].node, found.rows[0].gpus) == (1, "g2-a", "0-1-2-3-4-5-6-7")
+    first = why(WhyRequest(**scene(sources, policy="fgd", task="eight")), sources)
+    assert found.rows[0].cost == first.nodes[0].cost
+
+
+def test_a_share_is_a_part_of_one_gpu_and_a_pod_is_read_as_the_service_reads_it(sources: Sources) -> None:
+    share = ask(AskRequest(**scene(sources, load=0.0, task=TaskFields(4, 8, 0.5, "T4"))), sources)
+    assert share.line == "4000 milli-vCPU, 8192 MiB, 1 GPU x 500 milli, model T4"
+    assert share.now.rows[0].node == "t4-a"
+    limits = "{limits: {nvidia.com/gpu: 2, cpu: '4'}}"
+    template = f"{{spec: {{containers: [{{resources: {limits}}}]}}}}"
+    text = f"kind: Deployment\nmetadata: {{name: web}}\nspec: {{template: {template}}}"
+    pod = ask(AskRequest(**scene(sources, load=0.0, pod=text)), sources)
+    assert pod.line == "pod web: 4000 milli-vCPU, 0 MiB, 2 GPU x 1000 milli"
+    assert pod.now.placed == 1
+
+
+def test_what_does_not_fit_is_told_with_what_is_missing_and_fits_when_nodes_come(sources: Sources) -> None:
+    """Two of three nodes have 8 GPUs; after the tasks of the file one of them is full, the other is free."""
+    task = TaskFields(1, 1, 8, "H100")
+    found = ask(AskRequest(**scene(sources, load=1.3, task=task, come=["2xH100-8"])), sources)
+    assert found.now.placed == 0
+    assert found.now.reasons == {"GPU model not allowed by the task": 3}
+    assert found.then is not None
+    assert (found.then.nodes, found.then.gpus, found.then.placed) == (5, 36, 1)
+    assert found.then.rows[0].type.startswith("8 x H100")
+
+
+def test_moves_that_make_room_are_named_and_taken_back(tmp_path: Path) -> None:
+    """A task on each of two nodes of two GPUs; the second must stay on b. Room for two GPUs: the first moves to b."""
+    nodes, tasks = tmp_path / "n.csv", tmp_path / "t.csv"
+    nodes.write_text("sn,cpu_milli,memory_mib,gpu,model\na,8000,8192,2,T4\nb,8000,8192,2,G2\n")
+    head = "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec"
+    tasks.write_text(f"{head}\nx,1000,1024,1,1000,\ny,1000,1024,1,1000,G2\n")
+    sources = Sources(tmp_path / "out", [str(nodes)], [str(tasks)])
+    request = AskRequest(**scene(sources, policy="bestfit", load=1.3, task=TaskFields(1, 1, 2, "")))
+    found = ask(request, sources).now
+    assert found.placed == 0
+    assert [(row.node, row.text) for row in found.nearest] == [(name, "lacks 1 whole free GPU") for name in "ab"]
+    assert [(row.node, row.text) for row in found.moves] == [("a", "task 1 would move from a to b")]
+    assert ask(request, sources).now == found
+
+
+def test_a_list_of_tasks_comes_one_after_another(sources: Sources) -> None:
+    trace = next(iter(sources.traces))
+    found = ask(AskRequest(**scene(sources, policy="fgd", load=0.0, tasks=trace)), sources).now
+    run = wp.simulate(next(iter(sources.datacenters)), trace, "fgd")
+    assert [row.node for row in found.rows] == [run.node_name(i) for i in range(len(run))]
+    assert (found.tasks, found.placed) == (7, 6)
+    assert found.cost.watts == pytest.approx(run.power_w[-1] - run.start[3:6].sum() / 1000)
+
+
+def test_one_question_is_asked_at_a_time(sources: Sources) -> None:
+    with pytest.raises(UserError, match="2 of task, pod and tasks are given"):
+        ask(AskRequest(**scene(sources, task=TaskFields(), pod="x")), sources)

@@ -1,0 +1,66 @@
+"""A running service as the page shows it: read-only, added up, with what shadow mode would have done."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kube.api_in_memory import InMemory
+from ui.page_server import LiveServer
+from ui.served import Front, served
+
+pytestmark = pytest.mark.compiled
+
+
+def two_nodes(client: InMemory) -> None:
+    client.add_node("a")
+    client.add_node("b")
+    client.add_pod("p")
+
+
+@pytest.mark.parametrize("mode", ["choose", "shadow"])
+def test_the_page_shows_what_the_service_says(tmp_path: Path, mode: str) -> None:
+    live = LiveServer(two_nodes, mode=mode)
+
+    async def test(front: Front) -> None:
+        status, view = await front.ask("GET", "/api/live")
+        assert status == 200, view
+        told = live.service.state()
+        assert (view["mode"], view["policy"], view["power_w"]) == (mode, "fgd", told["power_w"])
+        assert (view["nodes"], view["gpus"], view["gpus_in_use"], view["waiting"]) == (2, 4, 0.0, 1)
+        assert view["models"] == [
+            {"model": "T4", "nodes": 2, "gpus": 4, "in_use": 0.0, "power_w": sum(n["power_w"] for n in told["nodes"])}
+        ]
+        assert (view["shadow"] is not None) == (mode == "shadow")
+        assert view["decisions"] == []
+
+    try:
+        served(tmp_path, test, live=live.url)
+    finally:
+        live.stop()
+
+
+def test_a_service_that_does_not_answer_is_one_line(tmp_path: Path) -> None:
+    async def nobody(front: Front) -> None:
+        status, answer = await front.ask("GET", "/api/live")
+        assert status == 500
+        assert "is `wattpack serve` running there?" in answer["error"]
+
+    async def none(front: Front) -> None:
+        status, answer = await front.ask("GET", "/api/live")
+        assert status == 400
+        assert "expected `wattpack ui --live ADDRESS`" in answer["error"]
+
+    served(tmp_path, nobody, live="http://127.0.0.1:1")
+    served(tmp_path, none)
+
+
+def test_something_else_at_the_address_is_one_line(tmp_path: Path) -> None:
+    async def test(front: Front) -> None:
+        front.desk.live = front.address  # this page itself
+        status, answer = await front.ask("GET", "/api/live")
+        assert status == 500
+        assert "no /state there" in answer["error"]
+
+    served(tmp_path, test)
