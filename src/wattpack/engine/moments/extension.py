@@ -47,6 +47,8 @@ def extension_w(state: State, run: MomentRun, i: int, n: int, now_s: float) -> f
     elif busy.learnt:
         share = longer * share_learnt(busy, busy.group[i], n)
     else:
+        if busy.end_s[n] < now_s:  # its last task is overdue
+            find_end(run, n, now_s)
         length_s = max(busy.length_s[i], 1.0)
         share = max(0.0, now_s + length_s * longer - busy.end_s[n]) / length_s
     own = max(task.gpu_request / max(GPU_MILLI * node.gpus, 1), task.cpu_milli / max(node.cpu_milli, 1))
@@ -70,7 +72,8 @@ def decide_with_extension(
     asked, scratch = scores.cache.asked[column], scores.scratch
     if asked.overflow == NOT_FINITE:
         return decide(state, plan, scores, k, 0.0)
-    look_at_some(state, run, now_s)
+    if run.busy.learnt:
+        look_at_some(run, now_s)
     if scattered(plan, asked):
         feasible = 0
         for n in range(len(scratch.mask)):
@@ -86,13 +89,17 @@ def decide_with_extension(
     best, chosen = -np.inf, NOWHERE
     if rows == 0:
         return NOWHERE
-    most_often = run.busy.longest if run.tasks[i].slowed != 0 else 1.0
+    busy = run.busy
+    # No node record is read before a node may win: they lie far apart.
+    most_often = busy.longest if run.tasks[i].slowed != 0 else 1.0
     bucket, total = scores.cache.bucket[column], scratch.bucket_total
     for n in range(len(bucket)):
         if bucket[n] < 0:
             continue
-        value = total[bucket[n]]
-        if value + state.nodes[n].wake_mw * most_often / 1000 > best:
+        value = most = total[bucket[n]]
+        if busy.first[n] == NOBODY:
+            most += busy.saved_w[n] * most_often
+        if most > best:
             value -= extension_w(state, run, i, n, now_s)
             if value > best:
                 best, chosen = value, n
@@ -113,18 +120,13 @@ def choose_extended(state: State, scores: Scores, run: MomentRun, i: int, now_s:
 
 
 @step
-def look_at_some(state: State, run: MomentRun, now_s: float) -> None:
-    """Tasks grow older without an event: look at a few nodes in turn. One whose last task is overdue, at once."""
+def look_at_some(run: MomentRun, now_s: float) -> None:
+    """Tasks grow older without an event: look at a few nodes in turn."""
     busy = run.busy
-    if busy.learnt:
-        for _ in range(LOOKED_AT):
-            n = busy.next_node[0]
-            look_again(busy, n, now_s)
-            busy.next_node[0] = (n + 1) % len(busy.first)
-        return
-    for n in range(len(busy.first)):
-        if busy.first[n] != NOBODY and busy.end_s[n] < now_s:
-            find_end(run, n, now_s)
+    for _ in range(LOOKED_AT):
+        n = busy.next_node[0]
+        look_again(busy, n, now_s)
+        busy.next_node[0] = (n + 1) % len(busy.first)
 
 
 @step
