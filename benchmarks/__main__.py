@@ -1,7 +1,8 @@
 """`python -m benchmarks [NAME ...] [--out FOLDER]`; all by default. NAME: see NAMES.
 
 `python -m benchmarks fleets [OPTIONS]` tries policies on random fleets, `python -m benchmarks month [OPTIONS]` runs
-them in time; they have options of their own and are none of all.
+them in time, `python -m benchmarks sleep [OPTIONS]` with nodes that sleep; they have options of their own and are none
+of all.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ def can_have_browser() -> bool:
 
 
 def main() -> None:
-    if sys.argv[1:2] in (["fleets"], ["month"]):
+    if sys.argv[1:2] in (["fleets"], ["month"], ["sleep"]):
         importlib.import_module(f"benchmarks.{sys.argv[1]}").main(sys.argv[2:])
         return
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)

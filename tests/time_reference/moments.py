@@ -180,7 +180,11 @@ class Run:
     def choose_by_policy(self, i: int, numbers: list[int]) -> tuple[int | None, Gpus]:
         nodes = {n: self.machines[n].node for n in numbers}
         before = {n: before_mw(self.machines[n], self.watts, self.options) for n in numbers}
-        return decide(self.watts, nodes, before, self.tasks[i].task, self.policy, self.target)
+        second = self.tasks[i]._replace(duration_s=1.0)
+        longer = {
+            n: running_s(second, node.model, self.options, self.s_ref) if node.gpu else 1.0 for n, node in nodes.items()
+        }
+        return decide(self.watts, nodes, before, longer, self.tasks[i].task, self.policy, self.target)
 
     def placed(self, i: int) -> bool:
         """Place the task if it can be: on a node of the first tier with room, within the budget."""

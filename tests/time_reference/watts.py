@@ -60,11 +60,14 @@ class Watts:
         return min(mw(self.options.sleep.sleep_w), self.idle_mw(node))
 
 
-def pwr(watts: Watts, node: Node, task: Task, before_mw: int) -> tuple[int, Gpus]:
-    """int(P_before - P_after) in watts, with P_before as told: a node that sleeps, or would soon, counts so."""
+def pwr(watts: Watts, node: Node, task: Task, before_mw: int, longer: float) -> tuple[int, Gpus]:
+    """int(P_before - P_after) in watts, with P_before as told: a node that sleeps, or would soon, counts so.
+
+    A task that runs `longer` times its duration there pays as often.
+    """
 
     def score_placed() -> int:
-        added_mw = watts.awake_mw(node) - before_mw
+        added_mw = int((watts.awake_mw(node) - before_mw) * longer)
         return -(added_mw // 1000) if added_mw >= 0 else -added_mw // 1000
 
     return reference.best_choice(node, task, score_placed)
@@ -74,6 +77,7 @@ def decide(
     watts: Watts,
     nodes: dict[int, Node],
     before_mw: dict[int, int],
+    longer: dict[int, float],
     task: Task,
     policy: reference.Policy,
     target: Sequence[reference.TargetClass],
@@ -85,7 +89,7 @@ def decide(
     raw = {}
     for name, _ in policy:
         if name == "pwr":
-            raw[name] = {i: pwr(watts, nodes[i], task, before_mw[i]) for i in feasible}
+            raw[name] = {i: pwr(watts, nodes[i], task, before_mw[i], longer[i]) for i in feasible}
         else:
             raw[name] = {i: reference.PLUGINS[name](nodes[i], task, target) for i in feasible}
     normalised = {name: reference.normalise(name, scores) for name, scores in raw.items()}

@@ -56,6 +56,7 @@ class InTime(TypedDict, total=False):
     repeat_signals: bool
     hold_gaps: bool
     sleep: bool | str | Mapping[str, str | float]
+    durations: str
     cap: str | float | Mapping[str, float]
     cap_speed: str
     consolidate: bool | str | Mapping[str, str | float]
@@ -140,8 +141,8 @@ def simulate(
     those of `wattpack simulate` (docs/guide/time.md): `patience_s="2h"`, `horizon_s`, `sample_s`, `load=0.7`, `days=7`,
     `arrivals`, `start`, `pue=1.3`, `carbon="DEU"`, `price=0.2`, `embodied`, `budget_kw=500`, `speed="typical"`,
     `speed_reference`, `slack="BE=6h"`, `slack_by`, `forecast`, `repeat_signals`, `hold_gaps`; `sleep=True` or
-    `sleep="idle=6m"`, `cap=0.7` or `cap={"T4": 0.7}`, `cap_speed`, `consolidate=True`, `bound=True`
-    (docs/guide/sleep.md). With a load, tasks are drawn with `seed`.
+    `sleep="idle=6m"`, `cap=0.7` or `cap={"T4": 0.7}`, `cap_speed`, `consolidate=True`, `bound=True`,
+    `durations="known"` (docs/guide/sleep.md). With a load, tasks are drawn with `seed`.
     """
     if duration_s is not None or queue is not None or in_time:
         window = (batch, batch_seconds, batch_milp_seconds)

@@ -18,7 +18,7 @@ from wattpack.energy.account import Account, account
 from wattpack.energy.chosen import chosen_embodied
 from wattpack.energy.signal import BUDGET, CARBON, PRICE, Signal, run_start, signal_marks
 from wattpack.energy.slack import joined_s, slack_by_class, with_slack
-from wattpack.engine.moments.options import Sleep, Speeds, TimeOptions, with_caps
+from wattpack.engine.moments.options import LEARNT, Sleep, Speeds, TimeOptions, with_caps
 from wattpack.engine.moments.record import TimeRecord
 from wattpack.engine.moments.simulate import new_simulation
 from wattpack.experiments.consolidating import consolidation_of, moves_in_time
@@ -135,6 +135,7 @@ def run_timed(
         more_marks_s=tuple(mark for one in steps.values() for mark in signal_marks(one, horizon_s)),
         speeds=run_speeds,
         sleep=sleep_of(timed.sleep, int(datacenter.gpus.sum())),
+        durations=timed.durations or LEARNT,
         move_every_s=inf if moving is None else moving.every_s,
     )
     moves = None if moving is None else moves_in_time(moving, datacenter, exact_speeds=run_speeds is not None)

@@ -87,6 +87,7 @@ FIELDS: dict[str, tuple[str, Callable[[object, str], Any]]] = {
     "target": ("target", _text),
     "sleep": ("sleep", sleep_text),
     "cap": ("cap", cap_text),
+    "durations": ("durations", _text),
     "cap_speed": ("cap_speed", _text),
     "consolidate": ("consolidate", consolidate_text),
     "bound": ("bound", _flag),

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from wattpack.datasets.arrival_shapes import read_shape
 from wattpack.datasets.generators import MAX_DAYS, MAX_LOAD
 from wattpack.energy.slack import FORECASTS, PERFECT, slack_by_class
-from wattpack.engine.moments.options import BACKFILL, DISCIPLINES, DROP
+from wattpack.engine.moments.options import BACKFILL, DISCIPLINES, DROP, DURATIONS, LEARNT
 from wattpack.errors import UserError
 from wattpack.experiments.consolidating import consolidate_text
 from wattpack.experiments.sleep_and_caps import ALL_MODELS, cap_text, sleep_text
@@ -47,6 +47,7 @@ class Timed(NamedTuple):
     speed_reference: float = 0.0  # speed that durations are of
     sleep: str = ""  # as `sleep_text` spells it; empty: all nodes stay awake
     cap: str = ""  # as `cap_text` spells it
+    durations: str = ""  # what policies know of them where nodes sleep; empty: what they learn
     consolidate: str = ""  # as `consolidate_text` spells it; empty: no running task is moved
     bound: int = 0  # 1: the least energy of any schedule with the same tasks is worked out too
     carbon: str = ""  # names from here on: their contents are in the digests
@@ -76,6 +77,7 @@ class Timed(NamedTuple):
         parts += [f"speed {self.speed}"] if self.speed else []
         parts += [f"budget {self.budget} kW"] if self.budget else []
         parts += [shown_sleep(self.sleep)] if self.sleep else []
+        parts += [f"durations {self.durations}"] if self.durations else []
         parts += [shown_caps(self.cap)] if self.cap else []
         moves = self.consolidate.split(",")[0].removeprefix("moves=")
         parts += [f"at most {moves} moves an hour"] if moves else []
@@ -85,7 +87,7 @@ class Timed(NamedTuple):
 NAMES = ("carbon", "price", "budget", "speed", "target", "cap_speed")  # no part of an id
 DIGESTS = tuple(f"{name}_digest" for name in NAMES)
 # No part of an id where they are not given: runs without them have the ids that they had before these options were.
-LATER = ("sleep", "cap", "consolidate", "bound", "cap_speed_digest")
+LATER = ("sleep", "cap", "durations", "consolidate", "bound", "cap_speed_digest")
 
 
 def checked(timed: Timed) -> Timed:
@@ -110,6 +112,10 @@ def checked(timed: Timed) -> Timed:
         raise UserError("a speed reference without speeds, expected a table of speeds too")
     if timed.start:
         start_of(timed.start)
+    if timed.durations not in ("", *DURATIONS):
+        raise UserError(f"durations {timed.durations!r}, expected one of {', '.join(DURATIONS)}")
+    if timed.durations and sleep_text(timed.sleep or False) == "":
+        raise UserError(f"durations {timed.durations!r} without sleep, expected sleep too: nothing else asks for them")
     caps = cap_text(timed.cap)
     if timed.cap_speed and not caps:
         raise UserError("cap_speed without caps, expected a cap too, like T4=0.7")
@@ -128,6 +134,7 @@ def checked(timed: Timed) -> Timed:
         forecast=timed.forecast or PERFECT,
         sleep=sleep_text(timed.sleep or False),
         cap=caps,
+        durations="" if timed.durations == LEARNT else timed.durations,
         consolidate=consolidate_text(timed.consolidate or False),
     )
 

@@ -53,6 +53,7 @@ NODE = np.dtype(
         # with nodes that sleep (engine/moments/sleep.py)
         ("closed", np.int64),  # above 0: it takes no task as it is, but is asleep, waking or shutting down
         ("wake_mw", np.int64),  # counts as added by a placement, beside what the task adds: the node would sleep
+        ("slowness", np.float64),  # how many times longer batch tasks run here than at the reference speed
         ("changed_at", np.int64),  # number of the latest change of this node, 0 for none
         ("notes", np.float64, (NOTES,)),  # written by a policy with a memory: see model/policy.py
     ],
@@ -221,6 +222,7 @@ class Datacenter:
         nodes["sockets"] = -(-nodes["cores"] // nodes["socket_cores"])
         nodes["socket_idle_mw"] = np.array([round(cpu.idle_w * 1000) for cpu in cpus])[self.cpu_model]
         nodes["socket_max_mw"] = np.array([round(cpu.max_w * 1000) for cpu in cpus])[self.cpu_model]
+        nodes["slowness"] = 1.0
         nodes["base_mw"] = self.base_mw(profile)
         return nodes.view(np.recarray)
 

@@ -128,6 +128,10 @@ class Policy:
     # Whether `score` reads neither memory_mib nor the models of a task (the filter does). Classes that differ only in
     # these then share their scores.
     amounts_only: bool = False
+    # Whether the score is negative watts, to which the engine may add those of keeping a node awake for longer
+    # (engine/moments/extension.py). Only where it stands alone in an expression.
+    extends: bool = False
+    by_work: bool = False  # whether `score` reads `batch` of tasks and `slowness` of nodes, where speeds are known
     notes: bool = False  # whether `remember` writes node.notes
     # The terms that `score` writes with these params; the others have no price. None: all terms.
     used_terms: Callable[[NDArray[np.float64]], Sequence[int]] | None = None

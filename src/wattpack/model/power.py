@@ -253,6 +253,12 @@ def added_power_with_cpu_mw(
     return node.wake_mw + kernel_cpu_and_gpu_power(added_cpu_mw, added_gpu_power_mw(node, task, gpu, gpu_draw_mw))
 
 
+@kernel
+def paid_power_mw(added_mw: int, node: NodeRecord, task: TaskRecord) -> int:
+    """What a task pays for the milliwatts that it adds, at the reference speed: energy by work, where speeds count."""
+    return added_mw if task.batch == 0 else int(added_mw * node.slowness)
+
+
 def nodes_power_mw(nodes: Any) -> Any:
     """The milliwatts that each of `nodes` draws: settled NODE records (or one record), for Python."""
     return total_power(nodes.cpu_power_mw, nodes.gpu_power_mw, nodes.base_mw)

@@ -64,6 +64,7 @@ class NodeRecord(Protocol):
     fragmentation_micro: Integers
     closed: int
     wake_mw: int
+    slowness: float
     changed_at: int
     notes: Floats
 
@@ -80,6 +81,7 @@ class TaskRecord(Protocol):
     gpu_models: int
     cpu_models: int
     pools: int
+    batch: int
 
 
 class TargetRecord(Protocol):

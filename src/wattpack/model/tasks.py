@@ -28,6 +28,7 @@ TASK = np.dtype(
         ("gpu_models", np.int64),  # bit i: model i of the datacenter is allowed
         ("cpu_models", np.int64),
         ("pools", np.int64),  # bit i: may go to pool i of the datacenter
+        ("batch", np.int64),  # 1: how long it runs depends on the speed of the GPU (`NODE.slowness`)
     ],
     align=True,
 )
@@ -156,6 +157,7 @@ def task_records(classes: Sequence[TaskClass], datacenter: Datacenter, default_c
             models_mask(task.gpu_spec, datacenter.models),
             models_mask(task.cpu_spec, cpu_models),
             pools_mask(task.pool_spec, task.num_gpu > 0, datacenter.pools),
+            0,
         )
         for task in classes
     ]

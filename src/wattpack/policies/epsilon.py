@@ -17,7 +17,7 @@ from wattpack.jit import kernel
 from wattpack.model.fragmentation import fragmentation_after, tally
 from wattpack.model.nodes import Datacenter
 from wattpack.model.policy import ANY_GPU, Normalise, Policy
-from wattpack.model.power import PowerProfile, added_power_mw
+from wattpack.model.power import PowerProfile, added_power_mw, paid_power_mw
 from wattpack.model.records import Floats, NodeRecord, TaskRecord, WorldRecord
 from wattpack.model.target import Target
 from wattpack.policies.pwr import whole_watts
@@ -38,7 +38,7 @@ def score(node: NodeRecord, task: TaskRecord, world: WorldRecord, params: Floats
             if gained > terms[0]:
                 terms[0] = gained
                 gpu = g
-    terms[1] = whole_watts(-added_power_mw(node, task, gpu, world.gpu_draw_mw))
+    terms[1] = whole_watts(-paid_power_mw(added_power_mw(node, task, gpu, world.gpu_draw_mw), node, task))
     return gpu
 
 
@@ -66,6 +66,7 @@ def epsilon_policy(epsilon_milli: float = 100.0, name: str = "epsilon") -> Polic
         prepare=prepare,
         term_names=("out of reach", "power"),
         amounts_only=True,
+        by_work=True,
     )
 
 

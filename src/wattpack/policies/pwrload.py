@@ -86,6 +86,7 @@ def moving_mix(
         prepare=prepare,
         term_names=("pwr", "fgd"),
         amounts_only=True,
+        by_work=True,
     )
 
 

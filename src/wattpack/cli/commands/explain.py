@@ -221,12 +221,17 @@ def score_table(explanation: Explanation, nodes: list[int]) -> Table:
         policy = component.policy.name
         for what in ("raw", "normalised", f"x {component.weight}"):
             table.add_column(f"{policy}\n{what}", justify="right")
+    longer = explanation.extension_w
+    if longer is not None:  # where nodes sleep
+        table.add_column("W, awake\nfor longer", justify="right")
     table.add_column("total", justify="right")
     for n in nodes:
         cells = []
         for c in range(len(explanation.mix.components)):
             scores = (explanation.raw[c, n], explanation.normalised[c, n], explanation.weighted[c, n])
             cells += [f"{value:g}" for value in scores]
+        if longer is not None:
+            cells.append(f"{-longer[n]:.1f}")
         name = explanation.datacenter.names[n]
         table.add_row(Text(f"{name} <-" if n == explanation.node else name), *cells, f"{explanation.total[n]:g}")
     return table

@@ -63,6 +63,7 @@ def simulate_command(
     speed: str | None = None,
     speed_reference: float | None = None,
     sleep: str | None = None,
+    durations: str | None = None,
     consolidate: str | None = None,
     bound: bool = False,
     no_bound: bool = False,
@@ -148,6 +149,8 @@ def simulate_command(
     sleep
         Empty nodes sleep, and wake when a task is placed there: alone, or with knobs like
         idle=6m,wake=5m,shutdown=1m,reserve=2%,watts=10 (reserve: GPUs or a share of them that stay free and awake).
+    durations
+        What policies know of how long tasks run, where nodes sleep: learnt (the default), known, unused.
     consolidate
         With --sleep, move running tasks so that nodes become empty: alone, or with knobs like
         moves=60,every=30m,pause=30s,pays=1h,slower=no (moves an hour; pays: a shutdown and a wake must pay within it).
@@ -209,6 +212,7 @@ def simulate_command(
         "speed": speed,
         "speed_reference": speed_reference,
         "sleep": sleep,
+        "durations": durations,
         "consolidate": consolidate,
         "bound": ((bound or (sleep is not None and not advise)) and not no_bound) or None,
         "cap": ",".join(cap) if cap else None,

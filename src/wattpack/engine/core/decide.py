@@ -74,7 +74,8 @@ def decide_among(state: State, plan: Plan, scores: Scores, k: int, luck: float, 
 def decide_among_closed(state: State, plan: Plan, scores: Scores, k: int, luck: float, low: int, high: int) -> int:
     """`decide` among the nodes with low <= `closed` <= high, as if they were open.
 
-    Their scores are in no cache. Empty nodes of one type have the same, so each type is scored once.
+    Afterwards mask[n] >= 0 in the scratch for the nodes that took part; taking_part[0] is their number. Their scores
+    are in no cache. Empty nodes of one type have the same, so each type is scored once.
     """
     column, scratch = state.columns.of[k].column, scores.scratch
     filter_and_score(state, plan, scores, column)  # a column that was never asked for has no place for terms
@@ -96,6 +97,7 @@ def decide_among_closed(state: State, plan: Plan, scores: Scores, k: int, luck: 
                 scratch.like[node.type] = n
             scratch.mask[n] = 0
             feasible += 1
+    scratch.taking_part[0] = feasible
     return decide_over_nodes(state, plan, scores, k, luck, scratch.mask, feasible)
 
 

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
 from wattpack.engine.core.columns import new_columns
 from wattpack.engine.core.faults import BAD_SCORE, CLASS, KIND, NO_FAULT, NOT_FINITE, raise_fault
 from wattpack.engine.core.plan import new_plan
@@ -18,7 +23,8 @@ from wattpack.model.tasks import TaskClass, Workload, check_class, task_records
 class Engine:
     """A datacenter under one policy, ready to take tasks of the given classes.
 
-    A run knows its classes from the start. A live cluster does not: `spare` of them can be added later.
+    A run knows its classes from the start. A live cluster does not: `spare` of them can be added later. Where speeds of
+    GPUs count: `batch`, classes that run `slowness` times as long, by model.
     """
 
     def __init__(
@@ -29,13 +35,18 @@ class Engine:
         target: Target,
         profile: PowerProfile = PAPER,
         spare: int = 0,
+        batch: NDArray[np.bool_] | None = None,
+        slowness: NDArray[np.float64] | None = None,
     ) -> None:
         world = new_world(datacenter, target, profile)
         self.datacenter, self.classes, self.mix, self.profile, self.spare = datacenter, classes, mix, profile, spare
         self.plan = new_plan(mix, datacenter, target, profile, world)
         blank = TaskClass(0, 0, 0, 0)
         self.sharing = len(classes) if self.plan.amounts_only else 0
-        self.state = new_state(datacenter, classes + (blank,) * spare, world, self.plan, profile, self.sharing)
+        self.state = new_state(datacenter, classes + (blank,) * spare, world, self.plan, profile, self.sharing, batch)
+        if slowness is not None:
+            nodes: Any = self.state.nodes
+            nodes.slowness = slowness[datacenter.model]
         self.scores = new_scores(self.state, self.plan)
 
     def add_class(self, task: TaskClass) -> int:

@@ -88,6 +88,8 @@ class Explanation:
     node: int  # the choice, -1: fits nowhere
     gpus: int  # bit set
     priced: NDArray[np.float64]  # [terms, nodes] of all components in a row; a component's raw score is their sum
+    # [nodes] in `total`, beside the scores: watts of keeping the node awake for longer; None: nodes do not sleep
+    extension_w: NDArray[np.float64] | None = None
 
     @property
     def takes_part(self) -> NDArray[np.bool_]:

@@ -61,10 +61,13 @@ def new_state(
     plan: Plan,
     profile: PowerProfile,
     sharing: int,
+    batch: NDArray[np.bool_] | None = None,
 ) -> State:
-    """The empty datacenter. Of the classes, the first `sharing` may share a column."""
+    """The empty datacenter. Of the classes, the first `sharing` may share a column; `batch`: as `TASK.batch`."""
     nodes = datacenter.records(profile)
     tasks: Any = task_records(classes, datacenter, profile.default_cpu)
+    if batch is not None:
+        tasks.batch = batch
     columns, ring = new_columns(tasks, nodes, sharing), max(1024, 4 * len(nodes))
     state = State(
         nodes=nodes,

@@ -25,6 +25,7 @@ from wattpack.engine.core.plan import Plan
 from wattpack.engine.core.score_cache import Scores
 from wattpack.engine.core.state import ALLOCATED, State
 from wattpack.engine.moments.events import DEPARTURE, is_due, pop
+from wattpack.engine.moments.extension import task_goes
 from wattpack.engine.moments.queue import DROPS, give_up, join_queue, oldest_waiting, pass_over_queue, start
 from wattpack.engine.moments.record import DONE
 from wattpack.engine.moments.run import HELD, NOBODY, MomentRun
@@ -134,9 +135,12 @@ def next_event_s(state: State, run: MomentRun) -> float:
 def tasks_leave(state: State, plan: Plan, run: MomentRun, now_s: float) -> None:
     """Step 1. The classes that fit the node now may have room again."""
     while is_due(run.events, DEPARTURE, now_s):
-        task = run.tasks[pop(run.events)]
+        i = pop(run.events)
+        task = run.tasks[i]
         left: Any = (np.int64(task.task_class), np.int64(task.node), np.int64(task.gpus))
         release_there(state, plan, run, left[0], left[1], left[2], now_s)
+        if run.busy.on:
+            task_goes(run, i, left[1], now_s)
         task.outcome = DONE
         run.now[0].running -= 1
         for w in range(len(run.words)):

@@ -12,6 +12,7 @@ from wattpack.engine.core.engine import Engine
 from wattpack.engine.core.plan import Plan
 from wattpack.engine.core.state import State, change
 from wattpack.engine.moments.events import delay_departures
+from wattpack.engine.moments.extension import task_moves
 from wattpack.engine.moments.record import RUNNING
 from wattpack.engine.moments.run import MomentRun
 from wattpack.engine.moments.sleep import after_releasing, place_there
@@ -43,6 +44,8 @@ def move_running(state: State, plan: Plan, run: MomentRun, i: int, to: int, new:
     change(state, plan, here[0], here[1], here[2], -1)
     if run.sleep.on:
         after_releasing(state, run, here[1], free, run.now[0].clock_s)
+    if run.busy.on:
+        task_moves(run, i, here[1], to, run.now[0].clock_s)
     task.node, task.gpus = to, new
 
 
@@ -83,6 +86,8 @@ def pause(run: MomentRun, moved: NDArray[np.int64], pause_s: float) -> None:
     if pause_s > 0 and len(moved) > 0:
         np.add.at(run.tasks.end_s, moved, pause_s)
         delay_departures(run.events, moved, pause_s)
+        if run.busy.on and not run.busy.learnt:
+            np.add.at(run.busy.task_end_s, moved, pause_s)
 
 
 class Rounds:

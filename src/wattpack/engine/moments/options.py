@@ -17,6 +17,12 @@ FIFO = "fifo"  # it waits, and nobody overtakes it
 BACKFILL = "backfill"  # it waits, and later tasks may start before it
 DISCIPLINES = (DROP, FIFO, BACKFILL)
 
+# What policies that let nodes run empty know of how long tasks run, where nodes sleep.
+LEARNT = "learnt"  # what was seen of tasks alike
+KNOWN = "known"  # every duration, or the estimates in `expected_s`
+NOT_USED = "unused"
+DURATIONS = (LEARNT, KNOWN, NOT_USED)
+
 
 @dataclass(frozen=True)
 class Speeds:
@@ -24,6 +30,11 @@ class Speeds:
 
     reference: float
     by_model: NDArray[np.float64]  # by the datacenter's models
+
+    @property
+    def slowness(self) -> NDArray[np.float64]:
+        """How many times longer batch tasks run, by model."""
+        return self.reference / self.by_model
 
 
 def with_caps(speeds: Speeds | None, under_cap: NDArray[np.float64]) -> Speeds:
@@ -64,11 +75,15 @@ class TimeOptions:
     more_marks_s: tuple[float, ...] = ()  # further times at which energy is read: time stamps of signals
     speeds: Speeds | None = None
     sleep: Sleep | None = None  # None: all nodes stay awake
+    durations: str = LEARNT  # what policies know of them, where nodes sleep
+    expected_s: NDArray[np.float64] | None = None  # estimates by task; None: the durations themselves
     move_every_s: float = inf  # between two rounds in which running tasks are moved (moves.py); inf: none is
 
     def __post_init__(self) -> None:
         if self.discipline not in DISCIPLINES:
             raise UserError(f"queue {self.discipline!r}, expected one of {', '.join(DISCIPLINES)}")
+        if self.durations not in DURATIONS:
+            raise UserError(f"durations {self.durations!r}, expected one of {', '.join(DURATIONS)}")
         if not self.patience_s > 0:
             raise UserError(f"patience of {self.patience_s:g} s, expected more than 0")
         if not (isfinite(self.sample_s) and self.sample_s > 0):

@@ -19,6 +19,7 @@ from wattpack.engine.core.score_cache import Scores
 from wattpack.engine.core.state import FAILED as FAILED_TOTAL
 from wattpack.engine.core.state import NOWHERE, State, arrive
 from wattpack.engine.moments.events import DEPARTURE, push
+from wattpack.engine.moments.extension import task_comes, task_starts
 from wattpack.engine.moments.options import BACKFILL, DISCIPLINES, DROP, FIFO
 from wattpack.engine.moments.record import FAILED, GAVE_UP, REFUSED, RUNNING, WAITING
 from wattpack.engine.moments.run import HELD, NOBODY, PLACED, MomentRun
@@ -102,7 +103,7 @@ def try_to_start(state: State, plan: Plan, scores: Scores, run: MomentRun, i: in
     word = run.words[place_of.word]
     if (word.no_room | word.tried) & place_of.bit != 0:
         return CANNOT
-    n = decide_somewhere(state, plan, scores, run, k, run.luck[i, 0])
+    n = decide_somewhere(state, plan, scores, run, k, i, now_s)
     if faulty(state, k, i):
         return FAULT
     if n == NOWHERE:
@@ -113,6 +114,8 @@ def try_to_start(state: State, plan: Plan, scores: Scores, run: MomentRun, i: in
         return CANNOT
     leave_queue(state, run, i)
     place_there(state, plan, run, k, n, gpus)
+    if run.busy.on:
+        task_comes(state, run, i, n, now_s)
     if state.nodes[n].closed == AWAKE:
         start(state, run, i, n, gpus, now_s)
     else:
@@ -144,6 +147,8 @@ def start(state: State, run: MomentRun, i: int, n: int, gpus: int, now_s: float)
     task.node, task.gpus, task.outcome = n, gpus, RUNNING
     task.start_s, task.end_s = now_s, now_s + length_s
     run.now[0].running += 1
+    if run.busy.on:
+        task_starts(state, run, i, n, now_s)
     if task.end_s <= run.horizon_s:
         push(run.events, task.end_s, DEPARTURE, i)
 
@@ -162,7 +167,9 @@ def pass_over_queue(state: State, plan: Plan, scores: Scores, run: MomentRun, no
             return False
         if result == CANNOT:
             k: Any = np.int64(run.tasks[i].task_class)
+            twin = run.classes[k].twin
             run.words[state.columns.of[k].word].tried |= state.columns.of[k].bit
+            run.words[state.columns.of[twin].word].tried |= state.columns.of[twin].bit
             if run.discipline == DROPS:
                 leave_queue(state, run, i)
                 run.tasks[i].outcome = FAILED

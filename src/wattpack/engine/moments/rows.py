@@ -37,6 +37,7 @@ CLASS_ROW = np.dtype(
         ("refused", "i8"),  # whether it fits no node of the empty datacenter
         ("first", "i8"),  # waiting task of the class, or NOBODY; only under `backfill`
         ("last", "i8"),
+        ("twin", "i8"),  # the class of the same request and the other kind, where kinds have classes; else itself
     ]
 )
 
@@ -107,6 +108,7 @@ class ClassRow(Protocol):
     refused: int
     first: int
     last: int
+    twin: int
 
 
 class WordRow(Protocol):

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wattpack.engine.core.state import COLUMNS, NOWHERE, State
+from wattpack.engine.moments.busy_run import BusyRun, new_busy_run
 from wattpack.engine.moments.events import Events, new_events
 from wattpack.engine.moments.options import DISCIPLINES, TimeOptions
 from wattpack.engine.moments.record import OUTCOMES, WAITING
@@ -52,6 +53,7 @@ class MomentRun(NamedTuple):
     class_of_bit: NDArray[np.int64]  # [words, 63]
     events: Events  # departures, ends of wakes and shutdowns
     sleep: SleepRun
+    busy: BusyRun
     now: RecordTable[Now]  # [1]
 
     budget_s: NDArray[np.float64]  # [steps]
@@ -94,6 +96,8 @@ def new_moment_run(
     begin_s: float = 0.0,
     measured_from: int = ALL_MEASURED,
     move_every: int = 0,
+    extends: bool = False,
+    twins: NDArray[np.int64] | None = None,
 ) -> MomentRun:
     """A run that is about to start on the empty datacenter of `state`. All times are on the clock of `joined_s`."""
     steps, speeds = options.budget_w, options.speeds
@@ -110,15 +114,17 @@ def new_moment_run(
     marks = rows(len(mark_s), MARK)
     marks.time_s = mark_s
     timed, order = task_rows(state, tasks, joined_s, slowed=speeds is not None)
+    sleep = new_sleep_run(state, options.sleep)
     return MomentRun(
         tasks=timed,
         luck=_own(luck, np.float64),
         order=order,
-        classes=class_rows(state),
+        classes=class_rows(state, twins),
         words=rows(state.fit.shape[1], WORD_ROW),
         class_of_bit=class_of_bit(state),
         events=new_events(len(tasks) + len(state.nodes)),
-        sleep=new_sleep_run(state, options.sleep),
+        sleep=sleep,
+        busy=new_busy_run(sleep, tasks, options, extends),
         now=now,
         budget_s=np.zeros(0) if steps is None else _own(steps.time_s, np.float64),
         budget_mw=budget_mw,
@@ -155,9 +161,10 @@ def task_rows(state: State, tasks: TimedTasks, joined_s: NDArray[np.float64], sl
     return found, order
 
 
-def class_rows(state: State) -> Any:
+def class_rows(state: State, twins: NDArray[np.int64] | None) -> Any:
     found = rows(len(state.tasks), CLASS_ROW)
     found.refused, found.first, found.last = refused_classes(state), NOBODY, NOBODY
+    found.twin = np.arange(len(found)) if twins is None else twins
     return found
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil
 
 import numpy as np
@@ -28,6 +28,7 @@ from wattpack.model.nodes import Datacenter
 from wattpack.model.policy import Mix
 from wattpack.model.power import PAPER, PowerProfile
 from wattpack.model.target import Target
+from wattpack.model.tasks import Workload
 from wattpack.model.timed_tasks import TimedTasks
 
 MAX_MARKS = 5_000_000  # 80 bytes each
@@ -76,13 +77,35 @@ def new_simulation(
     horizon_s = options.horizon_s
     if horizon_s is None:
         horizon_s = float(arrival_s.max()) if len(tasks) else 0.0
-    engine = Engine(datacenter, tasks.workload.classes, mix, target, profile)
+    batch, twins, slowness = None, None, None
+    if options.speeds is not None and len(tasks) > 0 and any(component.policy.by_work for component in mix.components):
+        tasks, batch, twins = split_by_kind(tasks)
+        slowness = options.speeds.slowness
+    engine = Engine(datacenter, tasks.workload.classes, mix, target, profile, batch=batch, slowness=slowness)
     # A task that fits no node is refused on arrival, whatever its slack.
     joined_s = np.where(refused_classes(engine.state)[tasks.workload.sequence], arrival_s, joined_s)
     luck = draw_luck(tasks.workload, rng)
     coming_s = np.where(arrival_s <= horizon_s, joined_s, np.inf)
-    run = new_moment_run(engine.state, tasks, coming_s, luck, options, marks(options, horizon_s), horizon_s)
+    read_s, extends = marks(options, horizon_s), len(mix.components) == 1 and mix.components[0].policy.extends
+    run = new_moment_run(engine.state, tasks, coming_s, luck, options, read_s, horizon_s, extends=extends, twins=twins)
     return Simulation(engine, tasks, options, joined_s, run, moves)
+
+
+def split_by_kind(tasks: TimedTasks) -> tuple[TimedTasks, NDArray[np.bool_], NDArray[np.int64]]:
+    """The tasks with classes of batch tasks and of others; whether a class is of batch tasks with GPUs; its twin.
+
+    Policies that pay for work score these differently, and a class of the engine has one score. In the queue the two
+    are one class still: where a task of one cannot start, none of its twin is tried.
+    """
+    own = tasks.workload
+    with_gpu = own.gpu_request_milli() > 0
+    kinds, sequence = np.unique(own.sequence.astype(np.int64) * 2 + (tasks.batch & with_gpu), return_inverse=True)
+    classes = tuple(own.classes[kind] for kind in (kinds // 2).tolist())
+    split = Workload(classes, sequence.astype(np.int32).reshape(-1), own.task_names, own.name)
+    own_class, twins = kinds // 2, np.arange(len(kinds))
+    first = np.flatnonzero(own_class[1:] == own_class[:-1])
+    twins[first], twins[first + 1] = first + 1, first
+    return replace(tasks, workload=split), kinds % 2 == 1, twins
 
 
 def marks(options: TimeOptions, horizon_s: float) -> NDArray[np.float64]:

@@ -25,6 +25,7 @@ from wattpack.engine.core.state import (
     release,
 )
 from wattpack.engine.moments.events import IDLE_ENDS, NODE_ASLEEP, NODE_AWAKE, is_due, pop, push
+from wattpack.engine.moments.extension import choose_extended, decide_with_extension
 from wattpack.engine.moments.run import NOBODY, MomentRun
 from wattpack.engine.moments.sleep_run import ASLEEP, AWAKE, SHUTTING_DOWN, WAKING
 from wattpack.jit import inner, step
@@ -32,9 +33,13 @@ from wattpack.model.power import node_power_mw
 
 
 @inner
-def decide_somewhere(state: State, plan: Plan, scores: Scores, run: MomentRun, k: int, luck: float) -> int:
-    """The node for a task of class `k`: awake, else waking, else asleep or shutting down; or NOWHERE."""
-    n = decide(state, plan, scores, k, luck)
+def decide_somewhere(state: State, plan: Plan, scores: Scores, run: MomentRun, k: int, i: int, now_s: float) -> int:
+    """The node for task `i` of class `k`: awake, else waking, else asleep or shutting down; or NOWHERE."""
+    luck = run.luck[i, 0]
+    if run.busy.on:
+        n = decide_with_extension(state, plan, scores, run, k, i, now_s)
+    else:
+        n = decide(state, plan, scores, k, luck)
     if n == NOWHERE and run.sleep.on:
         now = run.sleep.now[0]
         tier = WAKING
@@ -43,6 +48,8 @@ def decide_somewhere(state: State, plan: Plan, scores: Scores, run: MomentRun, k
             if there > 0:
                 last = WAKING if tier == WAKING else ASLEEP
                 n = decide_among_closed(state, plan, scores, k, luck, tier, last)
+                if run.busy.on and n != NOWHERE and scores.scratch.taking_part[0] > 1:
+                    n = choose_extended(state, scores, run, i, now_s)
             tier += 1
     return n
 

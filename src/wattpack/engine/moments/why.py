@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from wattpack.engine.core.explain import Explanation, explain
+from wattpack.engine.core.explain import Explanation, explain, explain_pick
 from wattpack.engine.core.state import BASE_POWER, CPU_POWER, GPU_POWER, NOWHERE
 from wattpack.engine.moments.events import NODE_ASLEEP, NODE_AWAKE
+from wattpack.engine.moments.extension import extensions_w
 from wattpack.engine.moments.options import FIFO
 from wattpack.engine.moments.record import NO_PART, WAITING
 from wattpack.engine.moments.simulate import Simulation
@@ -63,6 +64,8 @@ def why(simulation: Simulation, task: int) -> Why:
     ahead = int((tasks.rank[waits] < tasks.rank[task]).sum())
     k = int(tasks.task_class[task])
     explanation = explain(engine, k, run.luck[task])
+    if run.busy.on:
+        explanation = with_extension(simulation, task, explanation)
     budget_w = float(run.budget_mw[run.now[0].budget_steps]) / 1000
     drawn_mw = int(total_power(*(state.totals[part] for part in (CPU_POWER, GPU_POWER, BASE_POWER))))
     committed_w = (drawn_mw - int(run.sleep.now[0].saved_mw)) / 1000
@@ -75,11 +78,25 @@ def why(simulation: Simulation, task: int) -> Why:
     elif bool(((explanation.verdict == FITS) & (np.asarray(state.nodes.closed) != AWAKE)).any()):
         held_by = BUDGET  # there is room on nodes that are not awake: nothing else would keep the task from them
     discipline = simulation.options.discipline
-    same = waits if discipline == FIFO else waits[tasks.task_class[waits] == k]
+    same = waits if discipline == FIFO else waits[np.isin(tasks.task_class[waits], (k, int(run.classes.twin[k])))]
     first = int(same[0])
     if first != task and (discipline == FIFO or held_by == STARTS):
         held_by = BEHIND if discipline == FIFO else SAME_CLASS
     return Why(task, held_by, outcome, explanation, len(waits), ahead, first, added_w, committed_w, budget_w)
+
+
+def with_extension(simulation: Simulation, task: int, found: Explanation) -> Explanation:
+    """The decision with what the node's longer busy time costs, as the run makes it (extension.py)."""
+    run, engine = simulation.run, simulation.engine
+    more_w = np.zeros(len(found.total))
+    extensions_w(engine.state, run, task, run.horizon_s, more_w)
+    total = found.total - more_w * engine.mix.components[0].weight
+    node, gpus = found.node, found.gpus
+    if found.takes_part.any():
+        node = int(np.argmax(np.where(found.takes_part, total, -np.inf)))
+        k = int(run.tasks.task_class[task])
+        gpus = int(explain_pick(engine.state, engine.plan, engine.scores, k, node, run.luck[task]))
+    return replace(found, total=total, node=node, gpus=gpus, extension_w=np.where(found.takes_part, more_w, np.nan))
 
 
 def wake_times_s(simulation: Simulation, n: int) -> tuple[float, float]:

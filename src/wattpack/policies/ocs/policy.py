@@ -30,7 +30,14 @@ from wattpack.jit import kernel
 from wattpack.model.fragmentation import fragmentation_after, tally
 from wattpack.model.nodes import Datacenter
 from wattpack.model.policy import ANY_GPU, Policy
-from wattpack.model.power import GPU_MILLI, VCPU_MILLI_PER_CORE, PowerProfile, added_gpu_power_mw, added_power_mw
+from wattpack.model.power import (
+    GPU_MILLI,
+    VCPU_MILLI_PER_CORE,
+    PowerProfile,
+    added_gpu_power_mw,
+    added_power_mw,
+    paid_power_mw,
+)
 from wattpack.model.records import Floats, NodeRecord, TaskRecord, WorldRecord
 from wattpack.model.target import Target
 from wattpack.policies.ocs.ahead import fill_look_ahead, fill_merits
@@ -95,7 +102,7 @@ def score(node: NodeRecord, task: TaskRecord, world: WorldRecord, params: Floats
     cpu_after = node.cpu_left - task.cpu_milli
     worth = node.notes[NOTE.worth]  # GV
 
-    watts = added_power_mw(node, task, gpu, world.gpu_draw_mw) / 1000
+    watts = paid_power_mw(added_power_mw(node, task, gpu, world.gpu_draw_mw), node, task) / 1000
     idle_after = idle_milli(node, cpu_after)
     vcpu_w = (node.socket_max_mw - node.socket_idle_mw) / (node.socket_cores * VCPU_MILLI_PER_CORE)  # of one vCPU
     terms[TERM.power] = watts + SLACK_SHARE / 1000 * vcpu_w * idle_after
@@ -194,6 +201,8 @@ def ocs_policy(service: float = SERVICE_DEFAULT, name: str = "ocs") -> Policy:
         term_names=TERM_NAMES,
         amounts_only=True,
         notes=True,
+        extends=True,
+        by_work=True,
         used_terms=used_terms,
     )
 
