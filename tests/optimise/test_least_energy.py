@@ -42,7 +42,7 @@ def record_of(start_s: list[float], end_s: list[float], horizon_s: float) -> Tim
     whole, nothing = np.zeros(count, np.int32), np.zeros(0, np.int64)
     start, end, outcome = np.array(start_s), np.array(end_s), np.full(count, DONE, np.int8)
     by_mark = (none, np.zeros((0, 5)), none, none, none, nothing, nothing)
-    asleep = (nothing, nothing, 0, 0.0)
+    asleep = (nothing, nothing, nothing, 0, 0.0)
     return TimeRecord(whole, whole, start, start, end, outcome, *by_mark, none, none, horizon_s, inf, *asleep)
 
 
