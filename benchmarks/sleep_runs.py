@@ -33,7 +33,7 @@ Row = dict[str, Any]
 FGD, MIX, PWR, OCS = "fgd", "pwr:0.1+fgd:0.9", "pwr", "ocs"
 ONE_MODEL = "400 x 8 H100"
 LOADS = (0.3, 0.5, 0.7)
-SEEDS = (201, 202)  # no choice was made on them, nor on these fleets but for the built-in's name in older pages
+SEEDS = (201, 202)  # for judging; what was seen of 201 before: docs/research/sleep.md
 SIGMA = 0.7  # of the logarithm of estimate / duration: a factor of 2
 ESTIMATES = "estimates"
 
