@@ -33,8 +33,8 @@ class Speeds:
 
     @property
     def slowness(self) -> NDArray[np.float64]:
-        """How many times longer batch tasks run, by model."""
-        return self.reference / self.by_model
+        """How many times longer batch tasks run, by model; 1 where no model is (nodes without GPU)."""
+        return np.where(self.by_model > 0, self.reference / np.where(self.by_model > 0, self.by_model, 1.0), 1.0)
 
 
 def with_caps(speeds: Speeds | None, under_cap: NDArray[np.float64]) -> Speeds:
