@@ -80,6 +80,7 @@ def test_a_task_that_outlives_its_estimate_is_given_twice_as_much() -> None:
 
 
 @pytest.mark.parametrize("durations", [KNOWN, LEARNT])
+@pytest.mark.compiled  # some thousand decisions
 def test_without_sleep_lengths_change_no_decision(durations: str) -> None:
     datacenter, tasks = drawn()
     expected = simulation(datacenter, tasks, sleep=None, durations=NOT_USED).record()
@@ -89,18 +90,21 @@ def test_without_sleep_lengths_change_no_decision(durations: str) -> None:
 
 
 @pytest.mark.parametrize("policy", ["fgd", "pwr", "pwr:0.1+fgd:0.9", "ocs:0.5+fgd:0.5"])
+@pytest.mark.compiled  # some thousand decisions
 def test_policies_that_do_not_score_in_watts_alone_do_not_see_lengths(policy: str) -> None:
     datacenter, tasks = drawn()
     expected = simulation(datacenter, tasks, policy, durations=NOT_USED).record()
     assert (simulation(datacenter, tasks, policy, durations=KNOWN).record().node == expected.node).all()
 
 
+@pytest.mark.compiled  # some thousand decisions
 def test_with_lengths_known_more_nodes_sleep() -> None:
     datacenter, tasks = drawn(days=2.0)
     asleep = {how: simulation(datacenter, tasks, durations=how).record().asleep_node_s for how in (NOT_USED, KNOWN)}
     assert asleep[KNOWN] > asleep[NOT_USED]
 
 
+@pytest.mark.compiled  # some thousand decisions
 def test_the_expected_end_of_a_node_is_that_of_its_last_task() -> None:
     datacenter, tasks = drawn()
     found = simulation(datacenter, tasks, durations=KNOWN)
@@ -111,6 +115,7 @@ def test_the_expected_end_of_a_node_is_that_of_its_last_task() -> None:
         assert found.run.busy.end_s[n] == (ends.max() if len(ends) else 0)
 
 
+@pytest.mark.compiled  # some thousand decisions
 def test_what_is_learnt_of_a_node_is_the_product_over_its_tasks() -> None:
     datacenter, tasks = drawn()
     found = simulation(datacenter, tasks, durations=LEARNT)
@@ -135,6 +140,7 @@ def test_long_and_short_classes_are_told_apart_by_their_ends() -> None:
     assert gone_after_an_hour[1] < 0.3
 
 
+@pytest.mark.compiled  # some thousand decisions
 def test_the_older_a_task_of_a_heavy_tail_the_longer_it_runs() -> None:
     datacenter, tasks = drawn(days=1.0)
     found = simulation(datacenter, tasks, durations=LEARNT)
@@ -217,6 +223,7 @@ def test_tasks_of_one_request_and_both_kinds_are_two_classes_and_twins() -> None
 
 
 @pytest.mark.parametrize("policy", ["pwr", "ocs", "pwr:0.1+fgd:0.9"])
+@pytest.mark.compiled  # some thousand decisions
 def test_equal_speeds_change_no_decision(policy: str) -> None:
     datacenter, tasks = drawn()
     expected = simulation(datacenter, tasks, policy, sleep=None).record()
