@@ -124,6 +124,10 @@ byId("run-cancel").addEventListener("click", tried(async () => {
   }
 }));
 byId("run-remove").addEventListener("click", tried(async () => {
-  await askJson(`/api/runs/${shown.id}`, undefined, "DELETE");
+  const { id } = shown;
+  shown = { id: "", kind: "", done: -1 }; // nothing more is asked of a run that goes
+  closeRun();
+  if (asking) await asking.catch(() => null);
+  await askJson(`/api/runs/${id}`, undefined, "DELETE");
   dispatchEvent(new CustomEvent("go", { detail: "/" }));
 }));
