@@ -5,11 +5,9 @@ A text has one spelling, with all knobs: it is a part of a run's id.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from wattpack.engine.moments.moves import MovesInTime
 from wattpack.errors import UserError
-from wattpack.experiments.sleep_and_caps import OFF, ON
+from wattpack.experiments.knobs import knobs_of
 from wattpack.model.durations import seconds_of
 from wattpack.model.nodes import Datacenter
 from wattpack.optimise.consolidate import Consolidation, Consolidator
@@ -22,21 +20,9 @@ MAX_MOVES = 10**6
 
 def consolidate_text(given: object, what: str = "consolidate") -> str:
     """The knobs in one spelling; empty: no task is moved."""
-    if given is None or given is False:
+    found = knobs_of(given, KNOBS, EXPECTED, what)
+    if found is None:
         return ""
-    if isinstance(given, Mapping):
-        given = ",".join(f"{name}={value}" for name, value in given.items())
-    if given is not True and not isinstance(given, str):
-        raise UserError(f"{what} {given!r}, expected {EXPECTED}")
-    text = "on" if given is True else given.strip()
-    if text.lower() in OFF:
-        return ""
-    found: dict[str, str] = {}
-    for part in text.split(",") if text.lower() not in ON else ():
-        name, equals, value = (one.strip() for one in part.partition("="))
-        if not equals or name not in KNOBS or name in found:
-            raise UserError(f"{what} {part.strip()!r}, expected {EXPECTED}, each knob once")
-        found[name] = value
     plain = Consolidation()
     moves, slower = found.get("moves", str(plain.moves_an_hour)), found.get("slower", "no").lower()
     if not (moves.isascii() and moves.isdigit() and 1 <= int(moves[:12]) <= MAX_MOVES):

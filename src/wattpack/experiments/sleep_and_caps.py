@@ -13,11 +13,11 @@ from math import ceil, isfinite
 from wattpack.engine.moments.options import Sleep
 from wattpack.engine.moments.sleep_run import RESERVE_PERCENT
 from wattpack.errors import UserError
+from wattpack.experiments.knobs import OFF, knobs_of
 from wattpack.model.caps import check_cap
 from wattpack.model.durations import seconds_of
 from wattpack.model.gpu_names import catalog_name, model_of
 
-ON, OFF = ("on", "true"), ("", "off", "false", "none")
 AUTO = "auto"  # ski rental: the energy of one shutdown and wake, divided by the watts saved
 KNOBS = ("idle", "reserve", "shutdown", "wake", "watts")
 MAX_W = 1e6
@@ -28,21 +28,9 @@ EXPECTED = "on, or knobs like idle=6m,wake=5m,shutdown=1m,reserve=2%,watts=10"
 
 def sleep_text(given: object, what: str = "sleep") -> str:
     """The knobs in one spelling, with the default of each that is not given; empty: all nodes stay awake."""
-    if given is None or given is False:
+    found = knobs_of(given, KNOBS, EXPECTED, what)
+    if found is None:
         return ""
-    if isinstance(given, Mapping):
-        given = ",".join(f"{name}={value}" for name, value in given.items())
-    if given is not True and not isinstance(given, str):
-        raise UserError(f"{what} {given!r}, expected {EXPECTED}")
-    text = "on" if given is True else given.strip()
-    if text.lower() in OFF:
-        return ""
-    found: dict[str, str] = {}
-    for part in text.split(",") if text.lower() not in ON else ():
-        name, equals, value = (one.strip() for one in part.partition("="))
-        if not equals or name not in KNOBS or name in found:
-            raise UserError(f"{what} {part.strip()!r}, expected {EXPECTED}, each knob once")
-        found[name] = value
     plain = Sleep()
     texts = {
         "idle": _seconds(found.get("idle", AUTO), what, "idle"),

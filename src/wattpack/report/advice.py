@@ -8,6 +8,7 @@ from typing import NamedTuple
 from wattpack.experiments.advise import CAPS, HOURS, PLACEMENT, SLEEP, Advice, Tried
 from wattpack.experiments.timed_options import shown_caps, shown_sleep, slack_shown
 from wattpack.report.html_tables import Cell, breakable, number_cell, sortable_table
+from wattpack.report.units import as_time
 
 HEADER = ("options", "policy", "saving", "share", "value", "measure", "wait_mean_s", "wait_p99_s", "done")
 CLOSE = 0.001  # of what is saved: less is nothing
@@ -73,8 +74,8 @@ def sentences(advice: Advice) -> list[str]:
 def _price(one: Tried, plain: Tried) -> str:
     waits, before = one.mean("wait_p99_s"), plain.mean("wait_p99_s")
     if round(waits) == round(before):
-        return f"the p99 of the wait stays at {_seconds(waits)}"
-    return f"the p99 of the wait is {_seconds(waits)} instead of {_seconds(before)}"
+        return f"the p99 of the wait stays at {as_time(waits)}"
+    return f"the p99 of the wait is {as_time(waits)} instead of {as_time(before)}"
 
 
 def csv_rows(advice: Advice) -> list[list[str]]:
@@ -155,9 +156,3 @@ def _joined(words: list[str]) -> str:
 
 def _amount(value: float) -> str:
     return f"{value:,.0f}" if value >= 100 else f"{value:.4g}"
-
-
-def _seconds(value: float) -> str:
-    if value >= 2 * 3600:
-        return f"{value / 3600:.1f} h"
-    return f"{value / 60:.3g} min" if value >= 120 else f"{value:.0f} s"

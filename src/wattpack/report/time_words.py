@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from wattpack.experiments.timed_options import shown_caps
 from wattpack.experiments.timed_table import Group, TimedRow, baseline_of
 from wattpack.report.time_rows import never_waited, row_title
+from wattpack.report.units import as_time
 
 CLOSE = 0.0005  # of energy: less is no difference
 # What becomes of tasks that do not run: of one, of several.
@@ -95,7 +96,7 @@ def _about_service(row: TimedRow) -> str:
     if row.mean("wait_mean_s") > 0:
         p99_s = row.mean("wait_p99_s")
         said.append(
-            f"99 % of the tasks wait at most {_seconds(p99_s)}" if p99_s > 0 else "99 % of the tasks start at once"
+            f"99 % of the tasks wait at most {as_time(p99_s)}" if p99_s > 0 else "99 % of the tasks start at once"
         )
     for measure, one, several in VERBS:
         if (count := row.mean(measure)) > 0:
@@ -129,8 +130,8 @@ def limits(group: Group, with_drawn: bool) -> list[str]:
         knobs = dict(part.split("=") for part in options.consolidate.split(","))
         slower = "to any GPU" if knobs["slower"] == "yes" else "never to a slower GPU"
         said.append(
-            f"Every {_seconds(float(knobs['every']))} nodes in little use are emptied, at most {knobs['moves']} moves "
-            f"an hour, {slower}; each moved task is paused for {_seconds(float(knobs['pause']))}. The network and the "
+            f"Every {as_time(float(knobs['every']))} nodes in little use are emptied, at most {knobs['moves']} moves "
+            f"an hour, {slower}; each moved task is paused for {as_time(float(knobs['pause']))}. The network and the "
             "storage that moves need cost nothing here."
         )
     if options.bound:
@@ -164,13 +165,13 @@ def limits(group: Group, with_drawn: bool) -> list[str]:
 
 def _sleep_assumed(text: str) -> str:
     knobs = dict(part.split("=") for part in text.split(","))
-    idle = f"empty for {_seconds(float(knobs['idle']))}" if "idle" in knobs else "empty for as long as one wake costs"
+    idle = f"empty for {as_time(float(knobs['idle']))}" if "idle" in knobs else "empty for as long as one wake costs"
     reserve = knobs["reserve"] if knobs["reserve"].endswith("%") else f"{knobs['reserve']} GPUs"
     of = " of the GPUs" if reserve.endswith("%") else ""
     return (
-        f"A node that is {idle} shuts down ({_seconds(float(knobs['shutdown']))}) and sleeps at {knobs['watts']} W, "
+        f"A node that is {idle} shuts down ({as_time(float(knobs['shutdown']))}) and sleeps at {knobs['watts']} W, "
         f"while {reserve}{of} stay free and awake. A task placed on a node asleep waits for its wake "
-        f"({_seconds(float(knobs['wake']))}), as long for every node; while it wakes or shuts down a node draws its "
+        f"({as_time(float(knobs['wake']))}), as long for every node; while it wakes or shuts down a node draws its "
         "idle watts. Wakes never fail, and wear is not counted."
     )
 
@@ -200,9 +201,3 @@ def _thousands(value: float) -> str:
 
 def _amount(value: float) -> str:
     return f"{value:,.1f}" if value >= 10 else f"{value:.4g}"
-
-
-def _seconds(value: float) -> str:
-    if value >= 2 * 3600:
-        return f"{value / 3600:.1f} h"
-    return f"{value / 60:.0f} min" if value >= 120 else f"{value:.0f} s"
