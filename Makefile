@@ -10,7 +10,7 @@ UPGRADE ?=
 UV ?= uv==0.13.7
 
 BIN := .venv/bin
-COMPILE := .uv/bin/uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --python-version 3.11
+COMPILE := .uv/bin/uv pip compile --quiet --universal --generate-hashes --no-strip-extras --no-header --no-annotate --python-version 3.11
 SETUP := PYTHON="$(PYTHON)" sh tools/setup.sh
 
 # Without compiled files every import takes 3 times as long.
