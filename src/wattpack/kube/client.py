@@ -18,7 +18,8 @@ from wattpack.kube.objects import NODE_LIST, POD, POD_LIST, Node, Pod
 PAGE = 1000  # objects per page of a list
 LONGEST_LINE = 16 << 20  # bytes of one watch event; etcd allows 1.5 MiB per object
 PROGRAM_S = 60.0  # limit for a program that prints a token
-NO_ANSWER, UNAUTHORIZED, NOT_FOUND = 0, 401, 404  # `ApiError.status`
+NO_ANSWER, UNAUTHORIZED, NOT_FOUND, CONFLICT = 0, 401, 404, 409  # `ApiError.status`
+MERGE_PATCH = "application/merge-patch+json"
 
 
 class ApiError(Exception):
@@ -99,7 +100,7 @@ class Client:
 
     async def _request(self, method: str, path: str, body: Any, timeout_s: float | None) -> tuple[int, bytes]:
         data = None if body is None else msgspec.json.encode(body)
-        content = {} if body is None else {"Content-Type": "application/json"}
+        content = {} if body is None else {"Content-Type": MERGE_PATCH if method == "PATCH" else "application/json"}
         limit = aiohttp.ClientTimeout(total=timeout_s or self.timeout_s)
         url = URL(self.access.server + path, encoded=True)
         try:
