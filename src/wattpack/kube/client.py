@@ -114,12 +114,13 @@ class Client:
 
     async def list_nodes(self) -> tuple[list[Node], str]:
         """All nodes, and the resource version to watch from."""
-        return await self._list("/api/v1/nodes", NODE_LIST)
+        return await self.list_all("/api/v1/nodes", NODE_LIST)
 
     async def list_pods(self) -> tuple[list[Pod], str]:
-        return await self._list("/api/v1/pods", POD_LIST)
+        return await self.list_all("/api/v1/pods", POD_LIST)
 
-    async def _list(self, path: str, decoder: Any) -> tuple[list[Any], str]:
+    async def list_all(self, path: str, decoder: Any) -> tuple[list[Any], str]:
+        """All objects of a path, page by page, and the resource version to watch from."""
         items: list[Any] = []
         token = ""
         while True:

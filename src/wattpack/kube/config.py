@@ -61,6 +61,7 @@ class Config(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     gpu_model_label: str = "nvidia.com/gpu.product"
     cpu_model_label: str = ""
     prometheus: str = ""
+    allocate_claims: bool = False
     server: Server = Server()
     lease: LeaseConfig = LeaseConfig()
     models: dict[str, str] = {}
@@ -93,6 +94,10 @@ class Config(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
             gpu_memory_mib=self.gpu_memory_mib,
             models=self.models,
         )
+
+    def reads_claims(self) -> bool:
+        """Whether resource claims are watched: to allocate them, or to shadow who does."""
+        return self.allocate_claims
 
     def read_dialect(self) -> Dialect:
         return find_dialect(self.dialect)

@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable
 from dataclasses import replace
 
-from wattpack.kube.claims import Claims
+import numpy as np
+from numpy.typing import NDArray
+
+from wattpack.kube.dra.allocate import Allocated
+from wattpack.kube.dra.claims import Claims
+from wattpack.kube.claim_decision import decide_by_claims
+from wattpack.kube.claim_pods import ClaimPods
+from wattpack.kube.claim_view import ClaimView
 from wattpack.kube.closed_nodes import UNKNOWN
 from wattpack.kube.config import Config
 from wattpack.kube.constraints import allows, constraints_of
+from wattpack.kube.decision import Decision
 from wattpack.kube.dialects.mig import MIG, mig_devices
 from wattpack.kube.dialects.node_devices import node_count
-from wattpack.kube.facts import PodFacts
+from wattpack.kube.facts import NodeFacts, PodFacts
 from wattpack.kube.not_understood import unknown_accelerators
 from wattpack.kube.objects import Node, Pod, Unreadable
-from wattpack.kube.read_node import gpu_memories, read_node
+from wattpack.kube.read_node import gpu_memories, read_node, with_slices
+from wattpack.kube.reservations import Reservation
 from wattpack.kube.read_pod import FINISHED, read_cpu_and_memory, read_pod
 
 log = logging.getLogger("wattpack")
@@ -38,6 +48,9 @@ class View:
         self.uncounted: set[str] = set()  # those of them whose CPU and memory cannot be read either
         self.early: dict[str, Pod] = {}  # pods on nodes that are not known yet: read again when the node comes
         self.devices: dict[str, tuple[str, dict[str, int]]] = {}  # uid -> node, MIG devices that the pod holds there
+        self.claim_pods = ClaimPods(self, claims) if isinstance(claims, ClaimView) else None
+        if self.claim_pods is not None:
+            self.cluster.ended = self.claim_pods.ended
         self.before_bound: PodChange | None = None  # called with a newly bound pod before the cluster counts it
 
     # ---- nodes
@@ -60,9 +73,11 @@ class View:
 
     def update_node(self, node: Node) -> None:
         name = node.metadata.name
+        if self.claim_pods is not None and changes_devices(self.nodes.get(name), node):
+            self.claim_pods.claims.forget_node(name)
         self.nodes[name] = node
         try:
-            facts = read_node(node, self.reading)
+            facts = self.read_node(node)
         except Unreadable as fault:
             if self.unreadable_nodes.get(name) != str(fault):
                 log.warning("left out: %s", fault)
@@ -84,7 +99,21 @@ class View:
         for pod in [pod for pod in self.early.values() if pod.spec.node_name == name]:
             self.update_pod(pod)
 
+    def read_node(self, node: Node) -> NodeFacts:
+        """The node's facts, with the GPUs that slices offer where those are read; raises Unreadable."""
+        facts = read_node(node, self.reading)
+        if self.claim_pods is None:
+            return facts
+        offered = self.claim_pods.claims.inventory.gpus(facts.name)
+        self.cluster.closed.claim(facts.name, offered.count > 0)
+        try:
+            return with_slices(facts, offered, self.reading) if offered.count else facts
+        except Unreadable as fault:
+            raise Unreadable(f"node {facts.name}: {fault}") from None
+
     def remove_node(self, name: str) -> None:
+        if self.claim_pods is not None and name in self.nodes:
+            self.claim_pods.claims.forget_node(name)
         self.nodes.pop(name, None)
         self.unreadable_nodes.pop(name, None)
         self.cluster.closed.remove(name)
@@ -107,10 +136,22 @@ class View:
         else:
             self.update_pod(pod)
 
-    def read(self, pod: Pod) -> PodFacts:
-        """The pod as a task; raises Unreadable."""
+    def bare(self, pod: Pod) -> PodFacts:
+        """The pod as a task without what it asks for by claims; raises Unreadable."""
         node = self.cluster.nodes.get(pod.spec.node_name)
         return read_pod(pod, self.reading, node.model if node else "")
+
+    def read(self, pod: Pod) -> PodFacts:
+        """The pod as a task; raises Unreadable."""
+        facts = self.bare(pod)
+        if self.claim_pods is None or not pod.spec.resource_claims:
+            return facts
+        try:
+            if pod.spec.node_name:
+                return self.claim_pods.bound(pod, facts)
+            return self.claim_pods.ask(pod, facts).alternatives[0].facts
+        except Unreadable as fault:
+            raise Unreadable(f"pod {facts.namespace}/{facts.name}: {fault}") from None
 
     def update_pod(self, pod: Pod) -> None:
         uid = pod.metadata.uid
@@ -121,9 +162,12 @@ class View:
             self.early.pop(uid, None)
         elif pod.spec.node_name:
             self.early[uid] = pod
+        if self.claim_pods is not None and pod.spec.resource_claims:
+            self.claim_pods.note(pod)
         try:
-            facts = self.read(pod)
-            harmless = self.claims is not None and not self.claims.hold_gpus(pod)
+            # What a waiting pod asks for by claims is read when it is decided: its claims may not be there yet.
+            facts = self.read(pod) if pod.spec.node_name else self.bare(pod)
+            harmless = self.claim_pods is not None or (self.claims is not None and not self.claims.hold_gpus(pod))
             if pod.spec.node_name and (unknown := unknown_accelerators(pod, self.reading.dialect, harmless)):
                 raise Unreadable(f"pod {facts.namespace}/{facts.name}: asks for {', '.join(unknown)}, not understood")
         except Unreadable as fault:
@@ -170,6 +214,8 @@ class View:
         if facts is not None and self.uids.get((facts.namespace, facts.name)) == uid:
             del self.uids[facts.namespace, facts.name]
         self.cluster.remove_pod(uid)
+        if self.claim_pods is not None:
+            self.claim_pods.forget(uid)
 
     def block(self, uid: str, node: str) -> None:
         """A pod that is not understood is on `node`: pods with GPUs do not go there while it is there.
@@ -190,6 +236,24 @@ class View:
         self.uncounted.discard(uid)
         self.block(uid, "")
 
+    # ---- decisions
+
+    def decide(
+        self, pod: PodFacts, offered: NDArray[np.int64], shown: Pod
+    ) -> tuple[Decision | None, PodFacts, Allocated]:
+        """A node and GPUs among the nodes offered, for the pod as it was decided, and the devices of its claims."""
+        if self.claim_pods is None or not pod.claims:
+            return self.cluster.decide(pod, offered), pod, {}
+        decision, chosen, devices = decide_by_claims(self.claim_pods, shown, offered)
+        return decision, chosen.facts, devices
+
+    def assume(self, pod: PodFacts, decision: Decision, devices: Allocated) -> Reservation:
+        """Reserve what was decided, until the cluster shows the pod there or the reservation ends."""
+        reservation = self.cluster.assume(pod, decision.node, decision.gpus, time.monotonic())
+        if self.claim_pods is not None and devices:
+            self.claim_pods.claims.promise(pod.uid, decision.node, devices)
+        return reservation
+
     # ---- questions
 
     def eligible_nodes(self, pod: Pod, dialect: str) -> list[str]:
@@ -207,3 +271,8 @@ class View:
             (node_count(self.nodes[node], name) or 0) - sum(one.get(name, 0) for one in held) >= count
             for name, count in wanted.items()
         )
+
+
+def changes_devices(before: Node | None, now: Node) -> bool:
+    """Whether other devices may be reached from the node: it is new, or has other labels."""
+    return before is None or before.metadata.labels != now.metadata.labels

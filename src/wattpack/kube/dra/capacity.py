@@ -15,7 +15,7 @@ AmountsNano = dict[str, int]
 
 
 def consumed(asked: Mapping[str, int], capacity: Mapping[str, Capacity]) -> AmountsNano | None:
-    """By capacity, in billionths; None: the device lacks a capacity that is asked for, or a policy forbids the amount."""
+    """By capacity; None: the device lacks a capacity that is asked for, or a policy forbids the amount."""
     if any(name not in capacity for name in asked):
         return None
     taken = {}
@@ -45,7 +45,7 @@ def _consumed_of(asked: int | None, offered: Capacity) -> int:
             return least
         if limits.step is None:
             return asked
-        step = _units(nano(limits.step))
+        step = max(1, _units(nano(limits.step)))
         return NANO * (_units(least) + -(-(_units(asked) - _units(least)) // step) * step)
     return next((value for value in map(nano, policy.valid_values) if asked <= value), asked)
 
@@ -58,13 +58,13 @@ def _forbids(amount: int, policy: RequestPolicy | None) -> bool:
         if limits.max is not None and amount > nano(limits.max):
             return True
         least = _units(nano(limits.min or 0))
-        return limits.step is not None and (_units(amount) - least) % _units(nano(limits.step)) != 0
+        return limits.step is not None and (_units(amount) - least) % max(1, _units(nano(limits.step))) != 0
     return bool(policy.valid_values) and amount not in map(nano, policy.valid_values)
 
 
 def _units(amount_nano: int) -> int:
     """Whole units, rounded up: steps are counted in them, as in Kubernetes."""
-    return max(1, -(-amount_nano // NANO)) if amount_nano else 0
+    return -(-amount_nano // NANO)
 
 
 def amount_text(amount_nano: int) -> str:

@@ -3,6 +3,8 @@
 Fields that we write are left out of the JSON where they have their default, as the API server does.
 """
 
+# ruff: noqa: RUF012, msgspec copies the defaults
+
 from __future__ import annotations
 
 from typing import Any
