@@ -64,7 +64,7 @@ def gpus_of(devices: NodeDevices | Iterable[Offered], pools: Pools) -> NodeGpus:
     """The GPUs of one node. Devices that are not tied to one node are not its GPUs."""
     listed = devices.devices if isinstance(devices, NodeDevices) else devices
     own = [one for one in listed if one.node and is_gpu(one)]
-    by_uuid = {text_of(one, "uuid"): _parent(one) for one in own if not text_of(one, "parentUUID")}
+    by_uuid = {uuid: _parent(one) for one in own if (uuid := text_of(one, "uuid")) and not text_of(one, "parentUUID")}
     parents = {one.id: by_uuid.get(text_of(one, "parentUUID")) or _parent(one) for one in own}
     order: dict[tuple[str, ...], int] = {}
     for one in own:
