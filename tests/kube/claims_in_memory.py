@@ -9,8 +9,11 @@ from typing import Any
 
 import msgspec
 
-from kube.api_in_memory import InMemory
+from kube.api_in_memory import InMemory, started
 from wattpack.kube.client import ApiError
+from wattpack.kube.dra.objects import CLAIM
+from wattpack.kube.objects import Pod
+from wattpack.kube.service import Service
 
 ROOT = "/apis/resource.k8s.io/v1"
 DRIVER = "gpu.nvidia.com"
@@ -73,6 +76,55 @@ class ClaimsInMemory(InMemory):
 
     # ---- what a test sets up
 
+    def add_node(self, name: str, gpus: int = 2, model: str = "T4") -> None:
+        """A node whose GPUs are in a slice."""
+        self.nodes[name] = {
+            "metadata": {"name": name},
+            "status": {"allocatable": {"cpu": "32", "memory": "64Gi"}},
+        }
+        policy = {"default": "1000", "validRange": {"min": "1", "max": "1000", "step": "1"}}
+        devices = [
+            {
+                "name": f"gpu-{number}",
+                "allowMultipleAllocations": True,
+                "attributes": {"type": {"string": "gpu"}, "productName": {"string": model}},
+                "capacity": {"milli": {"value": "1000", "requestPolicy": policy}},
+            }
+            for number in range(gpus)
+        ]
+        pool = {"name": name, "generation": 1, "resourceSliceCount": 1}
+        spec = {"driver": DRIVER, "nodeName": name, "pool": pool, "devices": devices}
+        self.slices[name] = {"metadata": {"name": name, "resourceVersion": "1"}, "spec": spec}
+        expression = f'device.driver == "{DRIVER}"'
+        self.classes[DRIVER] = {
+            "metadata": {"name": DRIVER, "resourceVersion": "1"},
+            "spec": {"selectors": [{"cel": {"expression": expression}}]},
+        }
+
+    def add_claiming_pod(self, name: str, claim: str = "", template: str = "", node: str = "") -> Pod:
+        """A pod that uses a claim, its own by default, or one made from a template."""
+        self.add_pod(name, node=node)
+        pod = self.pods[name]
+        pod["metadata"]["annotations"] = {}
+        source = {"resourceClaimTemplateName": template} if template else {"resourceClaimName": claim or name}
+        pod["spec"]["resourceClaims"] = [{"name": "gpu", **source}]
+        return self.pod(name)
+
+    def allocated(self, claim: str) -> tuple[str, list[str], list[str]]:
+        """Pool, devices and pods of an allocated claim; empty if it is not."""
+        status = self.claims[claim].get("status", {})
+        results = status.get("allocation", {}).get("devices", {}).get("results", [])
+        pods = [one["name"] for one in status.get("reservedFor", [])]
+        return (results[0]["pool"] if results else "", [one["device"] for one in results], pods)
+
+    def allocate(self, claim: str, node: str, device: str, pod: str, milli: int = 1000) -> None:
+        """Another allocator gives a device to a claim."""
+        result = {"request": "gpu", "driver": DRIVER, "pool": node, "device": device}
+        result |= {"shareID": f"share-{claim}", "consumedCapacity": {"milli": str(milli)}}
+        user = {"resource": "pods", "name": pod, "uid": f"uid-{pod}"}
+        status = {"allocation": {"devices": {"results": [result]}}, "reservedFor": [user]}
+        self.put({**copy.deepcopy(self.claims[claim]), "status": status})
+
     def add_claim(self, name: str, milli: int = 500, count: int = 1) -> dict[str, Any]:
         exactly: dict[str, Any] = {"deviceClassName": DRIVER, "count": count}
         if milli < 1000:
@@ -80,6 +132,25 @@ class ClaimsInMemory(InMemory):
         metadata = {"name": name, "namespace": "default", "uid": f"uid-claim-{name}"}
         self.put({"metadata": metadata, "spec": {"devices": {"requests": [{"name": "gpu", "exactly": exactly}]}}})
         return self.claims[name]
+
+
+async def serving(client: ClaimsInMemory, **config: Any) -> Service:
+    """A service in sync that allocates claims; what is written from now on is shown by its watch at once."""
+    service = await started(client, allocate_claims=True, **config)
+    watch = service.claims[-1]
+    client.shown = lambda claim: watch.change("MODIFIED", CLAIM.decode(json.dumps(claim)))
+    return service
+
+
+def two_nodes_with_slices(*pods: str) -> ClaimsInMemory:
+    """Nodes `a` and `b` with two T4 each in slices, and pods with claims of half a GPU."""
+    client = ClaimsInMemory()
+    for name in ("a", "b"):
+        client.add_node(name)
+    for pod in pods:
+        client.add_claim(pod)
+        client.add_claiming_pod(pod)
+    return client
 
 
 def merge(target: dict[str, Any], change: dict[str, Any]) -> None:

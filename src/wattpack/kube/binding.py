@@ -62,9 +62,11 @@ class Binder:
         if limit_s <= 0:
             return "the lease has run out"
         pod = reservation.pod
-        annotations = binding_annotations(
-            gpu_numbers(reservation.gpus), pod.task, self.service.view.reading, pod.dialect
-        ) if not pod.claims else {}  # the devices are in the claims
+        annotations = (
+            binding_annotations(gpu_numbers(reservation.gpus), pod.task, self.service.view.reading, pod.dialect)
+            if not pod.claims
+            else {}
+        )  # the devices are in the claims
         sent_before = reservation.state is State.BOUND
         self.service.view.cluster.reservations.bind(reservation)
         if pod.claims and (fault_text := await self.allocate_claims(reservation, limit_s, sent_before)):
@@ -121,7 +123,9 @@ class Binder:
                 return f"a Binding of it to {kept.node} is under way or was not answered"
             return kept
         cluster.forget(facts.uid)
-        offered = np.array([cluster.index[args.node]] if cluster.engine() and args.node in cluster.index else [], np.int64)
+        offered = np.array(
+            [cluster.index[args.node]] if cluster.engine() and args.node in cluster.index else [], np.int64
+        )
         try:
             decision, facts, devices = self.service.view.decide(facts, offered, pod)
         except Unreadable as fault:

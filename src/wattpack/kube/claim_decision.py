@@ -57,7 +57,8 @@ def _decide_one(
         refused[ELSEWHERE] = len(allowed)
         allowed = allowed[allowed == cluster.index.get(only, NOWHERE)]
         refused[ELSEWHERE] -= len(allowed)
-    decision, devices = None, {}
+    decision: Decision | None = None
+    devices: Allocated = {}
     for _ in range(TRIES):
         decision = cluster.would_decide(one.facts, allowed)
         if decision is None or not decision.node or one.demand is None:

@@ -198,6 +198,8 @@ class ClaimPods:
         for name in pod.claims:
             if self.counted.get((pod.namespace, name)) == pod.uid:
                 self.settle((pod.namespace, name))
+        if pod.claims and self.view.cluster.conflicts:
+            self.view.cluster.in_step.stale = True  # what stood in this pod's way can be counted now
 
     def changed(self, keys: Iterable[Key]) -> None:
         """Claims changed: they, or other pods, may hold other GPUs."""

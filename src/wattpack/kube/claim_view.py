@@ -6,6 +6,7 @@ It also knows what is promised: devices that were decided for a pod and are not 
 from __future__ import annotations
 
 from collections.abc import Iterable
+
 from wattpack.kube.constraints import NAME_FIELD
 from wattpack.kube.dra.allocate import Allocated, NotAllocatableError, allocate
 from wattpack.kube.dra.claims import Claims, device_of

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from wattpack.errors import UserError
 from wattpack.kube.claim_pods import ClaimPods
 from wattpack.kube.client import NOT_FOUND, ApiError, Client
 from wattpack.kube.dra.objects import CLAIM, CLAIM_LIST, CLASS, CLASS_LIST, SLICE, SLICE_LIST
@@ -16,15 +17,15 @@ if TYPE_CHECKING:
 RESOURCES = "/apis/resource.k8s.io/v1"
 
 
-async def has_claims(client: Client) -> bool:
-    """Whether the API server has resource claims: Kubernetes 1.34 or newer."""
+async def check_claims(client: Client) -> None:
+    """Raise a clear error if the API server has no resource claims. One that does not answer may have them."""
     try:
         await client.call("GET", RESOURCES)
     except ApiError as fault:
         if fault.status == NOT_FOUND:
-            return False
-        raise
-    return True
+            raise UserError(
+                "allocate_claims: the API server has no resource.k8s.io/v1, expected Kubernetes 1.34 or newer"
+            ) from None
 
 
 def claim_watches(service: Service) -> list[Watch[Any]]:

@@ -10,6 +10,7 @@ import logging
 import time
 from collections import OrderedDict
 from itertools import islice
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -103,7 +104,8 @@ class Service:
 
     @property
     def ready(self) -> bool:
-        return all(watch.in_sync(PATIENCE_S) for watch in (self.nodes, self.pods, *self.claims))
+        watches: list[Watch[Any]] = [self.nodes, self.pods, *self.claims]
+        return all(watch.in_sync(PATIENCE_S) for watch in watches)
 
     async def may_decide(self) -> None:
         """Raises RefusedError if this replica must not decide now."""
@@ -127,11 +129,11 @@ class Service:
         kept = self.view.cluster.keeps(pod.uid)
         if kept is not None:  # the scheduler does not know of the Binding yet
             return answer_for(args, [name for name in offered_names(args) if name == kept.node])
-        if self.view.claim_pods is not None and (fault := await self.claim_binder.free_elsewhere(args, pod)):
-            return FilterAnswer(error=f"wattpack: {fault}")
         numbers, _ = self.ranking_of_nodes().asked(args)
         decision = self.decide(pod, numbers, args.pod)
         if decision is None or not decision.node:
+            if pod.claims and await self.claim_binder.free_unusable(pod):
+                return FilterAnswer(error="wattpack: its claims were given back, as it does not fit on their node")
             return self.refusal(decision, offered_names(args), self.view.cluster.closed_to(pod))
         if self.config.mode == "choose":
             return answer_for(args, [decision.node])
@@ -223,6 +225,8 @@ class Service:
 
     def tidy(self) -> None:
         """Every few seconds: end reservations that have expired, learn the target again."""
+        if self.view.claim_pods is not None:
+            self.view.claim_pods.refresh()
         self.view.cluster.expire(time.monotonic(), in_sync=self.ready)
         self.view.cluster.in_step.relearn()
 

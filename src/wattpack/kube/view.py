@@ -10,8 +10,6 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from wattpack.kube.dra.allocate import Allocated
-from wattpack.kube.dra.claims import Claims
 from wattpack.kube.claim_decision import decide_by_claims
 from wattpack.kube.claim_pods import ClaimPods
 from wattpack.kube.claim_view import ClaimView
@@ -21,12 +19,14 @@ from wattpack.kube.constraints import allows, constraints_of
 from wattpack.kube.decision import Decision
 from wattpack.kube.dialects.mig import MIG, mig_devices
 from wattpack.kube.dialects.node_devices import node_count
+from wattpack.kube.dra.allocate import Allocated
+from wattpack.kube.dra.claims import Claims
 from wattpack.kube.facts import NodeFacts, PodFacts
 from wattpack.kube.not_understood import unknown_accelerators
 from wattpack.kube.objects import Node, Pod, Unreadable
 from wattpack.kube.read_node import gpu_memories, read_node, with_slices
-from wattpack.kube.reservations import Reservation
 from wattpack.kube.read_pod import FINISHED, read_cpu_and_memory, read_pod
+from wattpack.kube.reservations import Reservation
 
 log = logging.getLogger("wattpack")
 PodChange = Callable[[PodFacts, Pod], None]
