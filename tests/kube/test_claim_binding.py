@@ -199,33 +199,36 @@ async def test_writes_whose_answers_get_lost_are_found_and_not_made_twice() -> N
     assert client.bindings == [("p", "a")]
 
 
-@in_a_loop
-async def test_a_service_that_starts_after_each_write_finishes_what_another_began() -> None:
-    for writes in (1, 2):
-        client = two_nodes_with_slices("p")
-        first = await serving(client)
-        await filtered(first, client, "p")
+async def killed_after(client: ClaimsInMemory, writes: int) -> None:
+    """A service that made so many writes for pod `p`, and no more."""
+    service = await serving(client)
+    await filtered(service, client, "p")
 
-        def die(method: str, path: str) -> None:
-            if len(client.written) == writes:
-                raise ApiError(500, "the process is gone")
+    def die(method: str, path: str) -> None:
+        if len(client.written) == writes:
+            raise ApiError(0, "the process is gone")
 
-        client.before = die
-        client.refused = writes == 2
-        give_back, first.claim_binder.give_back = first.claim_binder.give_back, nothing  # type: ignore[method-assign]
-        assert (await first.bind(to_bind("p", "a"))).error != ""
-        assert len(client.written) == writes
-        client.before, client.refused = lambda method, path: None, False
-        second = await serving(client)
-        assert gpu_left(second, "a") == ([1000, 1000] if writes == 1 else [500, 1000])
-        assert await placed(second, client, "p") == "a"
-        assert client.written == ["p", "p/status"]
-        assert client.bindings == [("p", "a")]
-        del give_back
+    client.before, client.refused, client.silent = die, True, True
+    service.claim_binder.give_back = nothing  # type: ignore[method-assign]
+    assert (await service.bind(to_bind("p", "a"))).error != ""
+    assert len(client.written) == writes
+    client.before, client.refused, client.silent = lambda method, path: None, False, False
 
 
 async def nothing(pod: object) -> bool:
     return True
+
+
+@in_a_loop
+async def test_a_service_that_starts_after_each_write_finishes_what_another_began() -> None:
+    for writes in (1, 2):
+        client = two_nodes_with_slices("p")
+        await killed_after(client, writes)
+        service = await serving(client)
+        assert gpu_left(service, "a") == ([1000, 1000] if writes == 1 else [500, 1000])
+        assert await placed(service, client, "p") == "a"
+        assert client.written == ["p", "p/status"]
+        assert client.bindings == [("p", "a")]
 
 
 @in_a_loop

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 from wattpack.kube.claim_view import ClaimView, NotYetError
 from wattpack.kube.claim_writes import allocate, get_claim, give_back, protect, reserve
 from wattpack.kube.client import CONFLICT, NO_ANSWER, NOT_FOUND, ApiError
+from wattpack.kube.dra.allocation import allocation_of
 from wattpack.kube.dra.claims import device_of
 from wattpack.kube.dra.objects import Allocation, Consumer, ResourceClaim
-from wattpack.kube.dra.written import written
 from wattpack.kube.facts import PodFacts
 from wattpack.kube.reservations import Reservation
 
@@ -77,8 +77,7 @@ class ClaimBinder:
         except TimeoutError:
             raise ClaimsUnknownError("the watch of claims did not show what was written in time") from None
         self.pods.refresh()
-        over = self.claims.overbooked(done)
-        if over:
+        if over := self.claims.overbooked(done):
             self.service.metrics.count(COUNTER, outcome="taken_by_others")
             raise ClaimsTakenError(f"{', '.join(over)}: gone, or taken by another allocator at the same time")
         self.service.metrics.count(COUNTER, len(done), outcome="allocated")
@@ -97,7 +96,11 @@ class ClaimBinder:
                 raise ClaimsTakenError(f"claim {name} was not decided")
             else:
                 results = promise.devices[name]
-                found.append((claim, written(claim.spec, results, promise.node, self.claims.inventory.classes)))
+                self.pods.refresh()
+                known = self.claims.inventory.pools.devices
+                if gone := [device_of(result) for result in results if device_of(result) not in known]:
+                    raise ClaimsTakenError(f"{', '.join(map(str, gone))}: gone since it was decided")
+                found.append((claim, allocation_of(claim.spec, results, promise.node, self.claims.inventory)))
         return found
 
     async def write(

@@ -10,13 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
 from wattpack.kube.claim_view import ClaimView
 from wattpack.kube.dra.demand import Demand
 from wattpack.kube.dra.objects import ResourceClaim, ResourceSlice
-from wattpack.kube.dra.wanted import Wanted
 from wattpack.kube.facts import PodFacts
 from wattpack.kube.live_claims import Key, key_of
 from wattpack.kube.objects import Pod, Unreadable
@@ -32,18 +28,12 @@ OWN = "claim "  # before a claim's uid: the claim is counted by itself
 ANYWHERE = ""
 
 
-class Alternative(NamedTuple):
-    """One way to serve a pod's claims, as a task. None: all of its claims are allocated already."""
-
-    facts: PodFacts
-    demand: Demand | None
-
-
 class Asked(NamedTuple):
     """What a pod that waits for its node asks for by claims."""
 
+    pod: PodFacts  # without the GPUs of its claims
     node: str  # where its allocated claims are; "": anywhere
-    alternatives: tuple[Alternative, ...]  # the preferred one first
+    demands: list[Demand]  # of claims that are not allocated, the preferred alternative first
 
 
 class ClaimPods:
@@ -54,8 +44,6 @@ class ClaimPods:
         self.pods: dict[str, Pod] = {}
         self.users: dict[Key, dict[str, None]] = {}  # claim -> uids of pods that name it
         self.keys: dict[str, set[Key]] = {}  # the other way round
-        self._models: tuple[int, dict[Wanted, list[str]]] = (0, {})  # generation of the tables, models by kind
-        self._serving: tuple[object, int, dict[tuple[Wanted, int], NDArray[np.bool_]]] = (None, 0, {})
         self.counted: dict[Key, str] = {}  # allocated claim -> uid of a pod, or OWN and the claim's uid
 
     # ---- what the watches show
@@ -101,45 +89,7 @@ class ClaimPods:
         bare = facts._replace(claims=names)
         node = max(places, default=ANYWHERE)
         demands = self.claims.demands(pod, list(self.view.nodes.values()))
-        if not demands:
-            return Asked(node, (Alternative(bare, None),))
-        return Asked(node, tuple(Alternative(self.with_demand(bare, one), one) for one in demands))
-
-    def with_demand(self, facts: PodFacts, demand: Demand) -> PodFacts:
-        spec = "|".join(self.models(demand))
-        task = facts.task._replace(num_gpu=demand.num_gpu, gpu_milli=demand.gpu_milli, gpu_spec=spec)
-        return facts._replace(task=task, dialect=DRA)
-
-    def models(self, demand: Demand) -> list[str]:
-        """GPU models that serve the demand, whatever is free; none: all that slices offer, or it asks for no GPUs."""
-        kind = demand.wanted.kind
-        if self._models[0] != self.claims.generation:
-            self._models = self.claims.generation, {}
-        found = self._models[1].get(kind)
-        if found is None:
-            found = self._models[1][kind] = self._find_models(demand)
-        return found
-
-    def _find_models(self, demand: Demand) -> list[str]:
-        inventory, offered, serving = self.claims.inventory, set(), set()
-        for name, facts in self.view.cluster.nodes.items() if demand.num_gpu else ():
-            if inventory.gpus(name).count:
-                offered.add(facts.model)
-                node = self.view.nodes[name]
-                if all(inventory.matching(ask, node).devices for ask in demand.wanted.asks):
-                    serving.add(facts.model)
-        return sorted(serving) if serving != offered else []
-
-    def serving(self, demand: Demand) -> NDArray[np.bool_]:
-        """By node number: whether the node has devices that serve the demand, be they free or not."""
-        index, kind = self.view.cluster.index, (demand.wanted.kind, demand.num_gpu)
-        if self._serving[0] is not index or self._serving[1] != self.claims.generation:
-            self._serving = index, self.claims.generation, {}
-        found = self._serving[2].get(kind)
-        if found is None:
-            found = self._serving[2][kind] = np.zeros(len(index), dtype=np.bool_)
-            found[[index[name] for name in demand.usable if name in index]] = True
-        return found
+        return Asked(bare, node, demands)
 
     def not_promised(self, uid: str, keys: set[Key]) -> None:
         """A claim for which devices are decided already, for another pod, is not decided a second time."""
@@ -165,10 +115,7 @@ class ClaimPods:
         if not parts:
             return facts
         number, milli = amounts(parts)
-        known = self.view.cluster.reservations.get(facts.uid)
-        same = known is not None and (known.pod.task.num_gpu, known.pod.task.gpu_milli) == (number, milli)
-        spec = known.pod.task.gpu_spec if known is not None and same else ""
-        task = facts.task._replace(num_gpu=number, gpu_milli=milli, gpu_spec=spec)
+        task = facts.task._replace(num_gpu=number, gpu_milli=milli)
         return facts._replace(task=task, gpus=tuple(sorted(parts)), dialect=DRA)
 
     def note(self, pod: Pod) -> None:

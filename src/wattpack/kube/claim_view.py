@@ -8,15 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from wattpack.kube.constraints import NAME_FIELD
-from wattpack.kube.dra.allocate import Allocated, NotAllocatableError, allocate
+from wattpack.kube.dra.allocate import Allocated
 from wattpack.kube.dra.claims import Claims, device_of
-from wattpack.kube.dra.demand import Demand
 from wattpack.kube.dra.inventory import Inventory
 from wattpack.kube.dra.objects import DeviceClass, ResourceClaim, ResourceSlice
 from wattpack.kube.dra.taken import Taken, results_of
-from wattpack.kube.gpus import bits
 from wattpack.kube.live_claims import Key, LiveClaims, key_of
-from wattpack.kube.objects import Node, Pod, Unreadable
+from wattpack.kube.objects import Pod, Unreadable
 
 
 class NotYetError(Unreadable):
@@ -41,7 +39,6 @@ class ClaimView(Claims):
         self.classes: dict[str, DeviceClass] = {}
         self.taken = Taken()  # by uid: of claims what they hold, of pods what is promised to them
         self.promised: dict[str, Promise] = {}  # by pod uid
-        self.generation = 0  # grows when what can be asked for has changed
         self._stale = False
 
     # ---- slices and classes
@@ -74,10 +71,6 @@ class ClaimView(Claims):
         self.inventory = Inventory(self.slices.values(), self.classes.values())
         self.forget_demands()
         return True
-
-    def forget_demands(self) -> None:
-        super().forget_demands()
-        self.generation += 1
 
     def forget_node(self, name: str) -> None:
         """The node came, went or changed its labels."""
@@ -169,22 +162,6 @@ class ClaimView(Claims):
         )
 
     # ---- devices decided and not written yet
-
-    def devices_for(self, demand: Demand, node: Node, gpus: int) -> tuple[Allocated, int]:
-        """Devices on the node for a demand, and the GPUs that they are on, as a bit set; raises NotAllocatableError.
-
-        They are on the GPUs given, which the policy chose. Where these do not serve the claims they are on the first
-        that do: a node may have GPUs of several kinds, or parts of GPUs that others hold.
-        """
-        try:
-            return allocate(demand.wanted, node, gpus, self.taken, self.inventory), gpus
-        except NotAllocatableError:
-            usable = demand.usable.get(node.metadata.name, 0)
-            if gpus in (0, usable):
-                raise
-            found = allocate(demand.wanted, node, usable, self.taken, self.inventory)
-            held = [result for results in found.values() for result in results if self.is_gpu(result)]
-            return found, bits(self.part_of(result)[0] for result in held)
 
     def promise(self, pod_uid: str, node: str, devices: Allocated) -> None:
         """`devices`: results by the name of the claim."""

@@ -11,6 +11,7 @@ UNKNOWN = "holds a pod that is not understood: its GPUs may be in use"
 CONFLICT = "holds a pod whose GPUs could not be counted"
 CUT = "has MIG devices: only pods that ask for those"
 CLAIMED = "gives out its GPUs by resource claims"
+NO_DEVICES = "has no devices that serve the claims"
 FOREIGN = "offers GPUs in another dialect"
 
 

@@ -10,8 +10,9 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from wattpack.kube.choose_devices import as_task
 from wattpack.kube.claim_decision import decide_by_claims
-from wattpack.kube.claim_pods import ClaimPods
+from wattpack.kube.claim_pods import DRA, ClaimPods
 from wattpack.kube.claim_view import ClaimView
 from wattpack.kube.closed_nodes import UNKNOWN
 from wattpack.kube.config import Config
@@ -149,7 +150,8 @@ class View:
         try:
             if pod.spec.node_name:
                 return self.claim_pods.bound(pod, facts)
-            return self.claim_pods.ask(pod, facts).alternatives[0].facts
+            asked = self.claim_pods.ask(pod, facts)
+            return as_task(asked.pod._replace(dialect=DRA), asked.demands[0]) if asked.demands else asked.pod
         except Unreadable as fault:
             raise Unreadable(f"pod {facts.namespace}/{facts.name}: {fault}") from None
 
@@ -244,8 +246,7 @@ class View:
         """A node and GPUs among the nodes offered, for the pod as it was decided, and the devices of its claims."""
         if self.claim_pods is None or not pod.claims:
             return self.cluster.decide(pod, offered), pod, {}
-        decision, chosen, devices = decide_by_claims(self.claim_pods, shown, offered)
-        return decision, chosen.facts, devices
+        return decide_by_claims(self.claim_pods, shown, offered)
 
     def assume(self, pod: PodFacts, decision: Decision, devices: Allocated) -> Reservation:
         """Reserve what was decided, until the cluster shows the pod there or the reservation ends."""
