@@ -21,6 +21,11 @@ class Share(NamedTuple):
     milli: int
 
 
+def thousandths(text: str) -> int:
+    """The API server writes 1000 as 1k."""
+    return 1000 * int(text[:-1]) if text.endswith("k") else int(text)
+
+
 def claims_of(api: Api) -> dict[str, Json]:
     return {claim["metadata"]["name"]: claim for claim in api.list(CLAIMS)}
 
@@ -29,7 +34,7 @@ def shares_of(claim: Json) -> list[Share]:
     """What an allocated claim holds; pools have the names of their nodes."""
     allocation = claim.get("status", {}).get("allocation") or {}
     return [
-        Share(result["pool"], result["device"], int((result.get("consumedCapacity") or {}).get(MILLI, "1000")))
+        Share(result["pool"], result["device"], thousandths((result.get("consumedCapacity") or {}).get(MILLI, "1000")))
         for result in (allocation.get("devices") or {}).get("results") or []
     ]
 
@@ -57,7 +62,7 @@ def claim_faults(api: Api) -> list[str]:
     pods = {pod["metadata"]["uid"]: pod for pod in pods_of(api)}
     claims = claims_of(api)
     there = {
-        (item["spec"]["pool"]["name"], one["name"]): int(one["capacity"][MILLI]["value"])
+        (item["spec"]["pool"]["name"], one["name"]): thousandths(one["capacity"][MILLI]["value"])
         for item in api.list(SLICES)
         for one in item["spec"]["devices"]
     }

@@ -38,7 +38,7 @@ class ClaimScene(Scene):
     own_devices = False
 
     def __init__(self, cluster: Cluster, name: str, **config: object) -> None:
-        super().__init__(cluster, name, dialect="dra", allocate_claims=True, **config)
+        super().__init__(cluster, name, allocate_claims=True, **config)
         self._made = 0
 
     def create_nodes(self) -> None:

@@ -97,7 +97,7 @@ def run_live(
     """
     if by_claims:
         create_claimable(cluster.admin, datacenter, workload)
-        config, pods = {"dialect": "dra", "allocate_claims": True}, claiming_pods(workload)
+        config, pods = {"dialect": "all", "allocate_claims": True}, claiming_pods(workload)
     else:
         cluster.admin.create_many("/api/v1/nodes", node_objects(datacenter))
         config, pods = {"dialect": "alibaba"}, pod_objects(workload)
