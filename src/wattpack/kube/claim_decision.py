@@ -7,8 +7,9 @@ from numpy.typing import NDArray
 
 from wattpack.engine.core.state import NOWHERE
 from wattpack.kube.choose_devices import as_task, choose_devices
-from wattpack.kube.claim_pods import DRA, ClaimPods
+from wattpack.kube.claim_pods import ClaimPods
 from wattpack.kube.decision import Decision
+from wattpack.kube.dialects.dra import DRA
 from wattpack.kube.dra.allocate import Allocated
 from wattpack.kube.facts import PodFacts
 from wattpack.kube.objects import Pod
@@ -23,7 +24,7 @@ def decide_by_claims(
     """
     view, asked = pods.view, pods.ask(pod, pods.view.bare(pod))
     cluster = view.cluster
-    facts = asked.pod._replace(dialect=DRA)
+    facts = asked.pod._replace(dialect=DRA.name)
     cluster.engine()
     cluster.arrive(as_task(facts, asked.demands[0]) if asked.demands else facts)
     if cluster.engine() is None:

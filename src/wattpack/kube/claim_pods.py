@@ -10,7 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
+from wattpack.kube.choose_devices import as_task
 from wattpack.kube.claim_view import ClaimView
+from wattpack.kube.dialects.dra import DRA
 from wattpack.kube.dra.demand import Demand
 from wattpack.kube.dra.objects import ResourceClaim, ResourceSlice
 from wattpack.kube.facts import PodFacts
@@ -23,7 +25,6 @@ from wattpack.model.tasks import TaskClass
 if TYPE_CHECKING:
     from wattpack.kube.view import View
 
-DRA = "dra"
 OWN = "claim "  # before a claim's uid: the claim is counted by itself
 ANYWHERE = ""
 
@@ -100,6 +101,15 @@ class ClaimPods:
                 if self.claims.claims[key].status.allocation is None:
                     raise Unreadable(f"claim {key[1]} is being allocated for pod {pod.name}")
 
+    def read(self, pod: Pod, facts: PodFacts) -> PodFacts:
+        """The pod with the GPUs of its claims: those that it holds, or the preferred ones that it asks for."""
+        if not pod.spec.resource_claims:
+            return facts
+        if pod.spec.node_name:
+            return self.bound(pod, facts)
+        asked = self.ask(pod, facts)
+        return as_task(asked.pod._replace(dialect=DRA.name), asked.demands[0]) if asked.demands else asked.pod
+
     # ---- what pods hold
 
     def bound(self, pod: Pod, facts: PodFacts) -> PodFacts:
@@ -116,7 +126,7 @@ class ClaimPods:
             return facts
         number, milli = amounts(parts)
         task = facts.task._replace(num_gpu=number, gpu_milli=milli)
-        return facts._replace(task=task, gpus=tuple(sorted(parts)), dialect=DRA)
+        return facts._replace(task=task, gpus=tuple(sorted(parts)), dialect=DRA.name)
 
     def note(self, pod: Pod) -> None:
         """The pod as it is shown, before it is read: its claims may be counted with it from now on."""
@@ -196,7 +206,7 @@ class ClaimPods:
         task = TaskClass(0, 0, number, milli)
         facts = PodFacts(
             *(uid, metadata.namespace, metadata.name, task, node, tuple(sorted(parts)), False),
-            *("", metadata.creation_timestamp or "", DRA, (metadata.name,)),
+            *("", metadata.creation_timestamp or "", DRA.name, (metadata.name,)),
         )
         if number and node:
             self.view.cluster.update_pod(facts)

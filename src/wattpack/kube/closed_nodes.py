@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from wattpack.kube.dialects.dra import DRA
 from wattpack.kube.dialects.mig import MIG
 from wattpack.kube.facts import PodFacts
 
@@ -54,9 +55,8 @@ class ClosedNodes:
         if pod.task.num_gpu == 0:
             return {}
         found = dict.fromkeys(in_conflict, CONFLICT) | self.doubtful
-        if pod.claims:
-            return found  # nodes that serve claims are known by their devices
-        found |= self.claimed
+        if pod.dialect != DRA.name:
+            found |= self.claimed
         if pod.dialect != MIG.name:
             found |= self.cut
         if pod.dialect and self.words:

@@ -16,6 +16,7 @@ from wattpack.kube.auto import Auto
 from wattpack.kube.cluster import Cluster
 from wattpack.kube.dialects import ALL, find_dialect
 from wattpack.kube.dialects.dialect import Dialect
+from wattpack.kube.dialects.dra import reads_claims
 from wattpack.kube.reading import Reading
 from wattpack.model.policy import Mix
 from wattpack.model.power import PAPER, PROFILES, PowerProfile
@@ -121,6 +122,8 @@ def problems(config: Config) -> list[str]:
         except UserError as fault:
             named = {"mix": "policy", "given_target": "target", "read_dialect": "dialect"}[asked.__name__]
             found.append(f"{named}: {fault}")
+    if config.allocate_claims and not any(one.startswith("dialect") for one in found):
+        check(reads_claims(config.read_dialect()), "allocate_claims: expected dialect dra, or all")
     profile = None
     if config.power_profile not in ("", *PROFILES):
         found.append(f"power_profile: {config.power_profile!r}, expected one of {', '.join(PROFILES)}")

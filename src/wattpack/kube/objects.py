@@ -130,6 +130,7 @@ class PodSpec(Object):
 class PodStatus(Object):
     phase: str = ""
     resource_claim_statuses: list[PodClaim] = []
+    extended_resource_claim_status: PodClaim | None = None  # of an extended resource that a device class offers
 
 
 class Pod(Object):

@@ -10,21 +10,22 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from wattpack.kube.choose_devices import as_task
 from wattpack.kube.claim_decision import decide_by_claims
-from wattpack.kube.claim_pods import DRA, ClaimPods
+from wattpack.kube.claim_pods import ClaimPods
 from wattpack.kube.claim_view import ClaimView
 from wattpack.kube.closed_nodes import UNKNOWN
 from wattpack.kube.config import Config
 from wattpack.kube.constraints import allows, constraints_of
 from wattpack.kube.decision import Decision
+from wattpack.kube.dialects.dra import DRA, reads_claims
 from wattpack.kube.dialects.mig import MIG, mig_devices
 from wattpack.kube.dialects.node_devices import node_count
 from wattpack.kube.dra.allocate import Allocated
 from wattpack.kube.dra.claims import Claims
-from wattpack.kube.facts import NodeFacts, PodFacts
+from wattpack.kube.facts import PodFacts
 from wattpack.kube.not_understood import unknown_accelerators
 from wattpack.kube.objects import Node, Pod, Unreadable
+from wattpack.kube.read_claims import Usable, with_claims
 from wattpack.kube.read_node import gpu_memories, read_node, with_slices
 from wattpack.kube.read_pod import FINISHED, read_cpu_and_memory, read_pod
 from wattpack.kube.reservations import Reservation
@@ -37,8 +38,9 @@ class View:
     """What is known of a cluster under one configuration; a reload of the configuration makes a new view."""
 
     def __init__(self, config: Config, claims: Claims | None = None) -> None:
-        self.config, self.claims = config, claims  # None: claims are not watched, so any of them may be for GPUs
         self.reading = config.reading()
+        self.config, self.claims = config, claims  # None: claims are not watched, so any of them may be for GPUs
+        self.reads_claims = claims is not None and reads_claims(self.reading.dialect)
         self.cluster = config.cluster()
         self.nodes: dict[str, Node] = {}
         self.uids: dict[tuple[str, str], str] = {}  # namespace, name -> uid
@@ -74,11 +76,19 @@ class View:
 
     def update_node(self, node: Node) -> None:
         name = node.metadata.name
-        if self.claim_pods is not None and changes_devices(self.nodes.get(name), node):
-            self.claim_pods.claims.forget_node(name)
+        self.forget_devices(name, node)
         self.nodes[name] = node
+        words = self.reading.dialect.words_of(node)
         try:
-            facts = self.read_node(node)
+            facts = read_node(node, self.reading)
+            if self.claims is not None and self.reads_claims and (offered := self.claims.inventory.gpus(name)).count:
+                if facts.gpus:
+                    raise Unreadable(
+                        f"node {name}: offers GPUs in ResourceSlices and as resources, expected one of them"
+                    )
+                facts = with_slices(facts, offered, self.reading)
+                words |= {DRA.name}
+            self.cluster.closed.claim(name, DRA.name in words)
         except Unreadable as fault:
             if self.unreadable_nodes.get(name) != str(fault):
                 log.warning("left out: %s", fault)
@@ -88,7 +98,7 @@ class View:
         self.unreadable_nodes.pop(name, None)
         blocking = [uid for uid, there in self.blocking.items() if there == name]
         cut = MIG.on_node(node) and self.reading.dialect is not MIG
-        self.cluster.closed.update(name, bool(blocking), cut, self.reading.dialect.words_of(node))
+        self.cluster.closed.update(name, bool(blocking), cut, words)
         if not self.uncounted.isdisjoint(blocking):
             self.unreadable_nodes[name] = UNKNOWN
             self.cluster.remove_node(name)
@@ -100,21 +110,16 @@ class View:
         for pod in [pod for pod in self.early.values() if pod.spec.node_name == name]:
             self.update_pod(pod)
 
-    def read_node(self, node: Node) -> NodeFacts:
-        """The node's facts, with the GPUs that slices offer where those are read; raises Unreadable."""
-        facts = read_node(node, self.reading)
-        if self.claim_pods is None:
-            return facts
-        offered = self.claim_pods.claims.inventory.gpus(facts.name)
-        self.cluster.closed.claim(facts.name, offered.count > 0)
-        try:
-            return with_slices(facts, offered, self.reading) if offered.count else facts
-        except Unreadable as fault:
-            raise Unreadable(f"node {facts.name}: {fault}") from None
+    def forget_devices(self, name: str, node: Node | None) -> None:
+        """What is kept of the devices that a node reaches is wrong if its labels change, or it comes or goes."""
+        known = self.nodes.get(name)
+        if self.claims is None or (known and node and known.metadata.labels == node.metadata.labels):
+            return
+        self.claims.inventory.forget_node(name)
+        self.claims.forget_demands()
 
     def remove_node(self, name: str) -> None:
-        if self.claim_pods is not None and name in self.nodes:
-            self.claim_pods.claims.forget_node(name)
+        self.forget_devices(name, None)
         self.nodes.pop(name, None)
         self.unreadable_nodes.pop(name, None)
         self.cluster.closed.remove(name)
@@ -145,15 +150,23 @@ class View:
     def read(self, pod: Pod) -> PodFacts:
         """The pod as a task; raises Unreadable."""
         facts = self.bare(pod)
-        if self.claim_pods is None or not pod.spec.resource_claims:
+        if self.claims is None or not self.reads_claims:
             return facts
         try:
-            if pod.spec.node_name:
-                return self.claim_pods.bound(pod, facts)
-            asked = self.claim_pods.ask(pod, facts)
-            return as_task(asked.pod._replace(dialect=DRA), asked.demands[0]) if asked.demands else asked.pod
+            if self.claim_pods is not None:
+                return self.claim_pods.read(pod, facts)
+            return with_claims(pod, facts, self.claims, self.listed()).facts
         except Unreadable as fault:
             raise Unreadable(f"pod {facts.namespace}/{facts.name}: {fault}") from None
+
+    def listed(self) -> list[Node]:
+        return list(self.nodes.values())
+
+    def usable(self, pod: Pod, facts: PodFacts) -> Usable | None:
+        """Nodes that can serve the pod's claims, with the GPUs that may be chosen; None: it has no claims."""
+        if self.claims is None or not self.reads_claims:
+            return None
+        return with_claims(pod, facts, self.claims, self.listed()).usable
 
     def update_pod(self, pod: Pod) -> None:
         uid = pod.metadata.uid
@@ -168,9 +181,10 @@ class View:
             self.claim_pods.note(pod)
         try:
             # What a waiting pod asks for by claims is read when it is decided: its claims may not be there yet.
-            facts = self.read(pod) if pod.spec.node_name else self.bare(pod)
-            harmless = self.claim_pods is not None or (self.claims is not None and not self.claims.hold_gpus(pod))
-            if pod.spec.node_name and (unknown := unknown_accelerators(pod, self.reading.dialect, harmless)):
+            waits = self.claim_pods is not None and not pod.spec.node_name
+            facts = self.bare(pod) if waits else self.read(pod)
+            read = self.claims is not None and (self.reads_claims or not self.claims.hold_gpus(pod))
+            if pod.spec.node_name and (unknown := unknown_accelerators(pod, self.reading.dialect, read)):
                 raise Unreadable(f"pod {facts.namespace}/{facts.name}: asks for {', '.join(unknown)}, not understood")
         except Unreadable as fault:
             if self.unreadable_pods.get(uid) != str(fault):
@@ -211,6 +225,8 @@ class View:
     def remove_pod(self, uid: str) -> None:
         self.early.pop(uid, None)
         self.devices.pop(uid, None)
+        if self.claims is not None:
+            self.claims.forget_pod(uid)
         self.unblock(uid)
         facts = self.pods.pop(uid, None)
         if facts is not None and self.uids.get((facts.namespace, facts.name)) == uid:
@@ -263,7 +279,10 @@ class View:
         names = [
             name for name in self.cluster.nodes if allows(constraints, self.nodes[name], words.get(name, frozenset()))
         ]
-        return [name for name in names if self.has_devices(name, devices)] if devices else names
+        if devices:
+            names = [name for name in names if self.has_devices(name, devices)]
+        usable = self.usable(pod, self.read(pod)) if dialect == DRA.name else None
+        return names if usable is None else [name for name in names if name in usable]
 
     def has_devices(self, node: str, wanted: dict[str, int]) -> bool:
         """Whether the node has that many MIG devices that no pod holds."""
@@ -272,8 +291,3 @@ class View:
             (node_count(self.nodes[node], name) or 0) - sum(one.get(name, 0) for one in held) >= count
             for name, count in wanted.items()
         )
-
-
-def changes_devices(before: Node | None, now: Node) -> bool:
-    """Whether other devices may be reached from the node: it is new, or has other labels."""
-    return before is None or before.metadata.labels != now.metadata.labels
