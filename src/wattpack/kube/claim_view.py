@@ -103,6 +103,7 @@ class ClaimView(Claims):
         return changed
 
     def _count(self, key: Key, uid_before: str) -> None:
+        self._reserved = None
         claim = self.claims.get(key)
         if uid_before and (claim is None or claim.metadata.uid != uid_before):
             self.taken.free(uid_before)
