@@ -9,7 +9,6 @@ import numpy as np
 
 from wattpack.experiments.timed_result import J_PER_KWH, Series
 from wattpack.experiments.timed_table import TimedRow, baseline_of
-from wattpack.model.durations import DAY_S
 from wattpack.report.figure_parts import COLUMN, finish, legend_above, new_figure, plain, print_style
 from wattpack.report.style import look, trace_label
 from wattpack.report.time_payload import Array, Buckets, difference_unit
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+HOUR_S, DAY_S = 3600, 86400
 POINTS = 400  # of a curve, each a mean: a week in points of 25 minutes
 PANEL = 1.35  # inches high
 
@@ -31,7 +31,7 @@ def time_figure(rows: Sequence[TimedRow], series: Sequence[Series], about: str) 
     buckets = Buckets(horizon_s / points, points)
     panels = panels_of(rows, series, buckets)
     days = horizon_s >= 2 * DAY_S
-    middle = np.linspace(0.5, points - 0.5, points) * (buckets.step_s / (DAY_S if days else 3600))
+    middle = np.linspace(0.5, points - 0.5, points) * (buckets.step_s / (DAY_S if days else HOUR_S))
     with print_style():
         figure = new_figure(2 * COLUMN + 0.3, PANEL * len(panels) + 0.6)
         all_axes = figure.subplots(len(panels), 1, sharex=True, squeeze=False)[:, 0]
