@@ -10,8 +10,8 @@ import pytest
 
 import wattpack
 from wattpack.errors import UserError
-from wattpack.kube.sleep.config import SleepConfig
 from wattpack.kube.config import Config, LeaseConfig, Server, parse_config, read_config
+from wattpack.kube.sleep.config import SleepConfig
 
 
 def refused(text: str) -> str:
