@@ -22,9 +22,7 @@ def dry_run(view: View, config: SleepConfig) -> list[str]:
     lines = [f"sleep: {config.mode}; {config.nodes!r} selects {len(sight.selected)} of {len(view.nodes)} nodes"]
     if pool is not None:
         free = pool.free_gpus(sight.counted())
-        lines.append(
-            f"  reserve {pool.reserve_gpus} of {int(pool.gpus.sum())} GPUs; {free} are free and awake or waking"
-        )
+        lines.append(f"  reserve: {pool.reserve_gpus} of {int(pool.gpus.sum())} GPUs; {free} are free now")
         saved_w = pool.saved_w(sight.would_sleep)
         lines.append(
             f"  would switch off {len(sight.would_sleep)} nodes, at most {config.at_most} at once and "
