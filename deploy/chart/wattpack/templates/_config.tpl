@@ -16,7 +16,8 @@ gpu_memory_mib = {{ int64 $config.gpu_memory_mib }}
 gpu_model_label = {{ toJson $config.gpu_model_label }}
 cpu_model_label = {{ toJson $config.cpu_model_label }}
 prometheus = {{ toJson .Values.prometheus.url }}
-{{ include "wattpack.tomlOfTheProcess" . }}{{- with $config.models }}
+{{ include "wattpack.tomlOfTheProcess" . }}
+{{- include "wattpack.tomlOfSleep" . }}{{- with $config.models }}
 [models]
 {{- range $label, $model := . }}
 {{ toJson $label }} = {{ toJson $model }}
