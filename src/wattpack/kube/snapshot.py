@@ -13,24 +13,21 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple
 
-from wattpack.kube.claims import Claims
 from wattpack.kube.constraints import Constraints, constraints_of, constraints_on, is_ready
 from wattpack.kube.dialects import DIALECTS
 from wattpack.kube.dialects.mig import MIG
 from wattpack.kube.dialects.node_devices import WHOLE, node_count
+from wattpack.kube.dra.claims import Claims
 from wattpack.kube.facts import NodeFacts, PodFacts
 from wattpack.kube.node_models import cpu_model
 from wattpack.kube.not_understood import NotUnderstood, asks_for_memory, not_understood, unknown_accelerators
 from wattpack.kube.objects import Node, Pod, Unreadable
 from wattpack.kube.place_pods import Task, place_pods
 from wattpack.kube.pools import in_pools
-from wattpack.kube.read_node import gpu_memories, read_node
+from wattpack.kube.read_node import gpu_memories, read_node, with_slices
 from wattpack.kube.read_pod import FINISHED, read_cpu_and_memory, read_pod
 from wattpack.kube.reading import Reading
-from wattpack.model.gpu_names import entry_name
-from wattpack.model.nodes import MAX_GPUS
 from wattpack.model.pools import CPU, HELD, NONE, only_words
-from wattpack.model.power import entry_to_add
 from wattpack.model.tasks import TaskClass
 
 NAMELESS = "without a name, expected metadata.name"
@@ -102,20 +99,11 @@ class _Taking:
 
     def with_slices(self, facts: NodeFacts) -> NodeFacts:
         """The node with the GPUs that slices offer: no task may be placed on them, but what claims hold is counted."""
-        offered = self.claims.node_gpus(facts.name)
-        if offered.gpus == 0:
+        offered = self.claims.inventory.gpus(facts.name)
+        if offered.count == 0:
             return facts
-        if offered.gpus > MAX_GPUS:
-            raise Unreadable(f"{offered.gpus} GPUs in ResourceSlices, expected at most {MAX_GPUS}")
-        model = facts.model or self.reading.model(offered.product)
-        if model == "":
-            raise Unreadable(
-                f"ResourceSlices offer {offered.product or 'GPUs without a product name'!r}, "
-                f'a model without a power entry: map it in the configuration, [models] "{offered.product}" = "...", '
-                f"or put {entry_to_add('gpu', entry_name(offered.product))} into a power file (--power)"
-            )
         self.close(facts.name, CPU, "resource claims")
-        return facts._replace(gpus=max(facts.gpus, offered.gpus), model=model)
+        return with_slices(facts, offered, self.reading)
 
     def take_pod(self, pod: Pod) -> None:
         name, node = f"pod {pod.metadata.namespace}/{pod.metadata.name}", pod.spec.node_name

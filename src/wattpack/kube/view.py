@@ -6,12 +6,12 @@ import logging
 from collections.abc import Callable
 from dataclasses import replace
 
-from wattpack.kube.claims import Claims
 from wattpack.kube.closed_nodes import UNKNOWN
 from wattpack.kube.config import Config
 from wattpack.kube.constraints import allows, constraints_of
 from wattpack.kube.dialects.mig import MIG, mig_devices
 from wattpack.kube.dialects.node_devices import node_count
+from wattpack.kube.dra.claims import Claims
 from wattpack.kube.facts import PodFacts
 from wattpack.kube.not_understood import unknown_accelerators
 from wattpack.kube.objects import Node, Pod, Unreadable
