@@ -1,4 +1,4 @@
-"""`helm uninstall` of a release whose nodes sleep: everything is woken and uncordoned first, with the chart's rights."""
+"""`helm uninstall` while nodes sleep: everything is woken and uncordoned first, with the rights of the chart."""
 
 from __future__ import annotations
 
