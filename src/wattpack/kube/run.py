@@ -24,6 +24,7 @@ from wattpack.kube.kubeconfig import Access
 from wattpack.kube.measured import errors_by_model, measure
 from wattpack.kube.service import Service
 from wattpack.kube.shadow import Shadow
+from wattpack.kube.sleep.keeper import Keeper, run_sleep
 from wattpack.kube.view import View
 from wattpack.kube.watch import number
 
@@ -68,6 +69,7 @@ async def serve(config: Config, options: Options, access: Access, started: Calla
                 "config": run_config(service, options, reload),
                 "measured": run_measured(service),
                 "shadow": run_shadow(service),
+                "sleep": run_sleep(service),
             }.items()
         ]
         # Little garbage in cycles arises here, and a collection during a decision took 4 ms: collect rarely.
@@ -195,7 +197,10 @@ async def take_config(service: Service, config: Config) -> None:
     view.cluster.engine()
     # No `await` from here on: no request sees a half of the change.
     view.cluster.adopt(service.view.cluster)
+    before, service.sleep = service.sleep, None
     service.view, service.config = view, config
+    if config.sleep is not None:
+        service.sleep = Keeper(service, config.sleep, before)
     for watch, (_, version) in ((service.nodes, nodes), (service.pods, pods)):
         watch.floor = max(watch.floor, number(version))
     service.events = Events(service.client, service.metrics, config.events)
@@ -203,3 +208,5 @@ async def take_config(service: Service, config: Config) -> None:
     if config.mode == "shadow":
         service.shadow = Shadow(view, service.metrics)
         service.shadow.start()
+    if before is not None:
+        await before.close()
