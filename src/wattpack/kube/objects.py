@@ -135,6 +135,7 @@ class PodStatus(Object):
     phase: str = ""
     conditions: list[Condition] = []
     resource_claim_statuses: list[PodClaim] = []
+    extended_resource_claim_status: PodClaim | None = None  # of an extended resource that a device class offers
 
 
 class Pod(Object):

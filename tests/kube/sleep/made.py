@@ -226,6 +226,13 @@ class World:
             await self.until(name, State.ASLEEP)
         return self
 
+    async def step_until_asleep(self, name: str) -> World:
+        """One node, after its time empty."""
+        await self.step()
+        await self.step(600)
+        await self.until(name, State.ASLEEP)
+        return self
+
     # ---- what is seen
 
     def record(self, name: str) -> Record | None:

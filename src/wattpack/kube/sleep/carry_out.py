@@ -18,16 +18,15 @@ from wattpack.kube.sleep.evict import Evictions
 from wattpack.kube.sleep.record import (
     HOLD,
     WAKE,
-    PromisedPod,
     Record,
     ask,
     asked_of,
-    beat_of,
+    changed_record,
     erase,
     foreign_taints,
+    has_woken,
     is_marked,
     machine_of,
-    now_text,
     record_of,
     undo_of,
     write,
@@ -134,7 +133,7 @@ class CarryOut:
         if record.state is State.GIVEN_UP and asked_of(node) == WAKE:
             return Event.TOLD, "asked for by a person"
         comes = record.state in COMING or (record.state is State.GIVEN_UP and record.wake != "")
-        if comes and self.has_woken(node, record):
+        if comes and has_woken(node, record, name in self.seen_not_ready):
             return Event.READY, record.why
         power = await self.read_power(node, record.state)
         if power is Power.OFF:
@@ -161,12 +160,6 @@ class CarryOut:
             State.WAKING: config.wake_timeout_s,
         }
         return elapsed_s >= limits_s.get(record.state, float("inf"))
-
-    def has_woken(self, node: Node, record: Record) -> bool:
-        """Whether the kubelet is Ready again. It looks Ready for a while after the machine was turned off."""
-        name = node.metadata.name
-        again = name in self.seen_not_ready or record.beat == "" or beat_of(node) != record.beat
-        return is_ready(node) and again
 
     async def read_power(self, node: Node, state: State) -> Power | None:
         """What the switch says; None: it was asked lately, it does not answer, or it does not matter."""
@@ -285,24 +278,3 @@ def touched_by(node: Node, record: Record) -> str:
         return "it was uncordoned, or its taint removed, by hand"
     added = set(foreign_taints(node)) - set(record.taints)
     return f"the taint {sorted(added)[0]} was added by hand" if added else ""
-
-
-def changed_record(
-    node: Node, before: Record | None, state: State, why: str, promised: tuple[PromisedPod, ...] = ()
-) -> Record:
-    """The record of a node that comes to `state`."""
-    record = before or Record(state, taints=foreign_taints(node))
-    coming, orders = state in COMING, state in (State.TURNING_OFF, State.TURNING_ON)
-    changed = msgspec.structs.replace(
-        record, state=state, since=now_text(), why=why, undo=undo_of(node), asked=int(orders), promised=promised
-    )
-    if state is State.ASLEEP:
-        changed = msgspec.structs.replace(changed, beat=beat_of(node))
-    if state is State.GIVEN_UP and record.state is State.TURNING_OFF:
-        changed = msgspec.structs.replace(changed, wake="")  # it may still go off: only a person can tell
-    if coming:
-        changed = msgspec.structs.replace(changed, wake=record.wake or why)
-    if coming and record.state in (State.LEFT_ALONE, State.GIVEN_UP):  # a person says: as it is, it is right
-        beat = record.beat if record.state is State.GIVEN_UP else ""
-        changed = msgspec.structs.replace(changed, taints=foreign_taints(node), beat=beat)
-    return changed

@@ -12,8 +12,9 @@ from typing import Any
 
 import msgspec
 
+from wattpack.kube.constraints import is_ready
 from wattpack.kube.objects import Node, Taint
-from wattpack.kube.sleep.states import State
+from wattpack.kube.sleep.states import COMING, State
 from wattpack.kube.switches.switch import Machine
 
 RECORD = "wattpack.io/sleep"  # annotation of a Node: a Record as JSON
@@ -104,6 +105,32 @@ def machine_of(node: Node) -> Machine:
 def beat_of(node: Node) -> str:
     """When the kubelet last reported that it is well, as it wrote that."""
     return next((c.last_heartbeat_time or "" for c in node.status.conditions if c.type == "Ready"), "")
+
+
+def has_woken(node: Node, record: Record, seen_not_ready: bool) -> bool:
+    """Whether the kubelet is Ready again. It looks Ready for a while after its machine was turned off."""
+    return is_ready(node) and (seen_not_ready or record.beat == "" or beat_of(node) != record.beat)
+
+
+def changed_record(
+    node: Node, before: Record | None, state: State, why: str, promised: tuple[PromisedPod, ...] = ()
+) -> Record:
+    """The record of a node that comes to `state`."""
+    record = before or Record(state, taints=foreign_taints(node))
+    coming, orders = state in COMING, state in (State.TURNING_OFF, State.TURNING_ON)
+    changed = msgspec.structs.replace(
+        record, state=state, since=now_text(), why=why, undo=undo_of(node), asked=int(orders), promised=promised
+    )
+    if state is State.ASLEEP:
+        changed = msgspec.structs.replace(changed, beat=beat_of(node))
+    if state is State.GIVEN_UP and record.state is State.TURNING_OFF:
+        changed = msgspec.structs.replace(changed, wake="")  # it may still go off: only a person can tell
+    if coming:
+        changed = msgspec.structs.replace(changed, wake=record.wake or why)
+    if coming and record.state in (State.LEFT_ALONE, State.GIVEN_UP):  # a person says: as it is, it is right
+        beat = record.beat if record.state is State.GIVEN_UP else ""
+        changed = msgspec.structs.replace(changed, taints=foreign_taints(node), beat=beat)
+    return changed
 
 
 # ---- patches
