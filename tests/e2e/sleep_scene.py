@@ -44,11 +44,13 @@ class SleepScene:
         policy: str = "fgd",
         delay_s: float | None = POWER_DELAY_S,
         redfish: dict[str, Any] | None = None,
+        namespace: str = "kube-system",
         **sleep: Any,
     ) -> None:
         self.cluster, self.name, self.api, self.processes = cluster, name, cluster.admin, cluster.processes
         self.nodes = [f"{name}-{i:03d}" for i in range(nodes)]
         self.policy, self.delay_s, self.redfish = policy, delay_s, redfish or {}
+        self.namespace = namespace
         self.sleep = {"mode": "act", "nodes": "pool=gpu", "reserve": 0, "idle": "1s", "at_most": nodes, "floor": 0}
         self.sleep |= {"per_hour": 100_000, "power": "redfish", **sleep}
         self._stack = contextlib.ExitStack()
@@ -88,7 +90,7 @@ class SleepScene:
         return {
             "policy": self.policy,
             "target": "default",
-            "lease": {"name": self.name, "duration_s": LEASE_S},
+            "lease": {"namespace": self.namespace, "name": self.name, "duration_s": LEASE_S},
             "sleep": {**self.sleep, **changes},
             "sleep.redfish": redfish,
         }

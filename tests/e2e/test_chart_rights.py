@@ -174,10 +174,12 @@ SLEEP_RIGHTS = [
     EVICT,
     SECRET,
     {"verb": "patch", "namespace": NAMESPACE, "name": "wattpack", **LEASES},
+    {"verb": "patch", "resource": "namespaces", "namespace": NAMESPACE, "name": NAMESPACE},
+    {"verb": "patch", "resource": "namespaces", "namespace": "default", "name": "default"},  # never
     *({"verb": verb, **HOSTS} for verb in ("get", "list", "patch")),
 ]
 ACT = ("sleep.mode=act", "sleep.nodes=pool=gpu")
-ALWAYS = ["patch leases", "patch nodes"]
+ALWAYS = ["patch leases", "patch namespaces", "patch nodes"]
 BY_SECRETS = (*ACT, "sleep.redfish.secret=bmc/{node}", "sleep.redfish.address=https://{node}.bmc.example")
 
 

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.e2e
 JOB = "wattpack-wake-all"
 VALUES = (
     *("sleep.mode=act", "sleep.nodes=pool=gpu", "sleep.redfish.credentialsSecret=bmc"),
-    "sleep.redfish.address=https://{node}.bmc.example",
+    *("sleep.redfish.address=https://{node}.bmc.example", "sleep.wakeOnUninstall.deadline_s=40"),
 )
 
 
@@ -31,13 +31,15 @@ def cluster(binaries: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 @pytest.fixture
 def installed(helm: Path, cluster: Cluster, tmp_path: Path) -> Helm:
     online = Helm(helm, tmp_path, cluster.kubeconfig())
+    label = {"metadata": {"labels": {"wattpack.io/sleep": None}}}  # of the test before
+    cluster.admin.patch(f"/api/v1/namespaces/{NAMESPACE}", label)
     done = online("install", "wattpack", str(CHART), "-n", NAMESPACE, values=VALUES)
     assert done.returncode == 0, done.stderr
     return online
 
 
 def test_uninstalling_wakes_and_uncordons_every_node_first(installed: Helm, cluster: Cluster) -> None:
-    with SleepScene(cluster, "uninstall", nodes=2) as scene:
+    with SleepScene(cluster, "uninstall", nodes=2, namespace=NAMESPACE) as scene:
         scene.service.start()
         scene.all_asleep()
         with JobRunner(cluster, NAMESPACE, JOB, cluster.kubeconfig(ACCOUNT.name)) as runner:
@@ -50,7 +52,7 @@ def test_uninstalling_wakes_and_uncordons_every_node_first(installed: Helm, clus
 
 
 def test_uninstalling_says_which_node_it_could_not_wake_and_removes_nothing(installed: Helm, cluster: Cluster) -> None:
-    with SleepScene(cluster, "stuck", nodes=2, wake_timeout="6s") as scene:
+    with SleepScene(cluster, "stuck", nodes=2, namespace=NAMESPACE, wake_timeout="6s") as scene:
         scene.service.start()
         scene.all_asleep()
         scene.kubelets.broken.add(scene.nodes[0])
