@@ -44,6 +44,7 @@ WAYS = {
         *("sleep.mode=act", "sleep.nodes=pool=gpu", "sleep.power=command", "sleep.command.argv[0]=/opt/power"),
         "sleep.wakeOnUninstall.enabled=false",
     ),
+    "claims": ("allocateClaims=true",),
     "everything": (
         *("serviceMonitor.enabled=true", "serviceMonitor.labels.release=prometheus", "dashboard.enabled=true"),
         *("prometheus.url=http://prometheus.monitoring:9090", "priorityClassName=system-cluster-critical"),

@@ -42,7 +42,7 @@ def read_pod(pod: Pod, reading: Reading, on_model: str = "") -> PodFacts:
         spec.scheduler_name,
         metadata.creation_timestamp or "",
         dialect,
-        belongs_to_node(pod),
+        of_node=belongs_to_node(pod),
     )
 
 
