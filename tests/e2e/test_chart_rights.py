@@ -213,7 +213,7 @@ BY_SECRETS = (*ACT, "sleep.redfish.secret=bmc/{node}", "sleep.redfish.address=ht
 @pytest.mark.parametrize(
     ("values", "granted"),
     [
-        (("sleep.mode=advise",), []),
+        (("sleep.mode=advise", "sleep.nodes=pool=gpu"), []),
         ((*ACT, "sleep.redfish.credentialsSecret=bmc"), ALWAYS),
         ((*ACT, "sleep.redfish.credentialsSecret=bmc", "sleep.consolidate=true"), ["create pods/eviction", *ALWAYS]),
         (BY_SECRETS, ["get secrets", *ALWAYS]),

@@ -20,7 +20,7 @@ true
 {{- if ne $sleep.mode "off" }}
 [sleep]
 mode = {{ toJson $sleep.mode }}
-nodes = {{ toJson $sleep.nodes }}
+nodes = {{ required "sleep.nodes: none, expected a label selector like pool=gpu" $sleep.nodes | toJson }}
 reserve = {{ toString $sleep.reserve | toJson }}
 idle = {{ toJson $sleep.idle }}
 at_most = {{ int $sleep.at_most }}
