@@ -78,6 +78,9 @@ def test_a_run_in_time_has_the_numbers_of_simulate(tmp_path: Path) -> None:
         assert shown == (tmp_path / "own" / "time.csv").read_bytes()
         _, results = await front.ask("GET", f"/api/runs/{run['id']}/results")
         assert results["data"] == embedded(tmp_path / "own" / "report.html")
+        status, figure = await front.ask("GET", f"/api/runs/{run['id']}/figures/0.svg")
+        assert (status, figure[:5]) == (200, b"<?xml")
+        assert figure.count(b'<g id="axes_') >= 4  # power, against FGD, GPUs in use, nodes asleep
 
     served(tmp_path, test)
 

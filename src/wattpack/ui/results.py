@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from wattpack.errors import UserError
 from wattpack.experiments.bound.curves import bound_is_quick, with_bound
@@ -15,7 +17,7 @@ from wattpack.experiments.scenario import Inputs, Scenario
 from wattpack.experiments.spec.axes import resolve
 from wattpack.experiments.timed_experiment import DEFAULT_POLICIES, DEFAULT_SEEDS, timed_experiment
 from wattpack.experiments.timed_fields import timed_of
-from wattpack.experiments.timed_table import group_titles, timed_table
+from wattpack.experiments.timed_table import Table, group_titles, timed_table
 from wattpack.report.html import colours, options
 from wattpack.report.metrics import traces
 from wattpack.report.payload import payload
@@ -28,6 +30,9 @@ from wattpack.ui.as_words import SIGNALS, is_drawn
 from wattpack.ui.runs import Run, files_of, progress
 from wattpack.ui.sources import Sources
 from wattpack.ui.wire import RunRequest
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 KINDS = {"png": "image/png", "svg": "image/svg+xml", "pdf": "application/pdf"}
 NONE = RunResults("none", 0, None, "", "", "", "", "", [])
@@ -74,10 +79,14 @@ def _curves(run: Run, sources: Sources) -> tuple[Results, float | None]:
     return found, float(nodes.gpus.sum())
 
 
-def _in_time(run: Run, request: RunRequest, sources: Sources) -> RunResults:
+def _timed_table(run: Run, request: RunRequest, sources: Sources) -> tuple[Table, ResultsFolder, Inputs]:
     inputs, scenarios = _timed.get(run.id, partial(_scenarios, request, sources))
     folder = ResultsFolder(run.folder)
-    table = timed_table(folder.read_timed(scenarios))
+    return timed_table(folder.read_timed(scenarios)), folder, inputs
+
+
+def _in_time(run: Run, request: RunRequest, sources: Sources) -> RunResults:
+    table, folder, inputs = _timed_table(run, request, sources)
     if not table:
         return NONE
     policies = list(dict.fromkeys(row.policy for rows in table.values() for row in rows))
@@ -113,18 +122,32 @@ def _scenarios(request: RunRequest, sources: Sources) -> tuple[Inputs, tuple[Sce
 
 
 def figure_of(run: Run, sources: Sources, trace: int, kind: str) -> bytes:
-    """The figure of `wattpack compare`, as PNG, SVG or PDF."""
+    """The figure of `wattpack compare`, or of a run in time, as PNG, SVG or PDF."""
     from wattpack.report.figure_parts import METADATA, print_style
-    from wattpack.report.figures import compare_figure
 
-    found, _ = _curves(run, sources)
-    names = traces(found)
-    if kind not in KINDS or not 0 <= trace < len(names):
-        raise UserError(f"figure {trace}.{kind}: not there, expected 0 to {len(names) - 1} as {', '.join(KINDS)}")
+    makers = _figures(run, sources)
+    if kind not in KINDS or not 0 <= trace < len(makers):
+        raise UserError(f"figure {trace}.{kind}: not there, expected 0 to {len(makers) - 1} as {', '.join(KINDS)}")
     written = io.BytesIO()
     with print_style():
-        compare_figure(found, names[trace]).savefig(written, format=kind, metadata=METADATA.get(kind, {"Date": None}))
+        makers[trace]().savefig(written, format=kind, metadata=METADATA.get(kind, {"Date": None}))
     return written.getvalue()
+
+
+def _figures(run: Run, sources: Sources) -> list[Callable[[], Figure]]:
+    """What makes the figure of each trace."""
+    from wattpack.report.figures import compare_figure
+    from wattpack.report.time_figure import about_of, time_figure
+
+    if run.request is None or run.request.kind == "compare":
+        found, _ = _curves(run, sources)
+        return [partial(compare_figure, found, name) for name in traces(found)]
+    table, folder, _ = _timed_table(run, run.request, sources)
+    makers: list[Callable[[], Figure]] = []
+    for group, rows in table.items():
+        series = [folder.read_series(row.scenarios[0]) for row in rows]
+        makers.append(partial(time_figure, rows, series, about_of(rows, group.text)))
+    return makers
 
 
 def file_of(run: Run, name: str) -> Path:
