@@ -212,6 +212,8 @@ def _signal(
     name: str, group: Group, row: TimedRow, inputs: Inputs, horizon_s: float
 ) -> tuple[Array, Array, str] | None:
     """Times and values of a signal on the clock of the run, with its unit; None for one that never changes."""
+    if not getattr(group.options, name):
+        return None
     found = signal_over_run(name, group.options, inputs.timed[row.scenarios[0].trace], inputs, horizon_s)
     if found is None or (len(found.time_s) == 1 and name != BUDGET):
         return None

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 from wattpack.errors import UserError
 from wattpack.experiments.bound.curves import bound_is_quick, with_bound
 from wattpack.experiments.curves import Results
-from wattpack.experiments.folder import ResultsFolder
+from wattpack.experiments.folder import FOLDERS, ResultsFolder
 from wattpack.experiments.recent import Recent
-from wattpack.experiments.scenario import Inputs, Scenario
+from wattpack.experiments.scenario import FILL_UP, TIMED, Inputs, Scenario
 from wattpack.experiments.spec.axes import resolve
 from wattpack.experiments.timed_experiment import DEFAULT_POLICIES, DEFAULT_SEEDS, timed_experiment
 from wattpack.experiments.timed_fields import timed_of
-from wattpack.experiments.timed_table import Table, group_titles, timed_table
+from wattpack.experiments.timed_table import Group, Table, group_titles, timed_table
 from wattpack.report.html import colours, options
 from wattpack.report.metrics import traces
 from wattpack.report.payload import payload
@@ -45,8 +45,8 @@ def results_of(run: Run, sources: Sources) -> RunResults:
         if not run.folder.is_dir():
             raise UserError(f"{run.folder}: the folder of this run is gone, expected a results folder")
         return NONE
-    if run.request is not None and run.request.kind == "simulate":
-        return _in_time(run, run.request, sources)
+    if is_in_time(run):
+        return _in_time(run, sources)
     found, gpus = _curves(run, sources)
     if not found:
         return NONE
@@ -79,22 +79,33 @@ def _curves(run: Run, sources: Sources) -> tuple[Results, float | None]:
     return found, float(nodes.gpus.sum())
 
 
-def _timed_table(run: Run, request: RunRequest, sources: Sources) -> tuple[Table, ResultsFolder, Inputs]:
-    inputs, scenarios = _timed.get(run.id, partial(_scenarios, request, sources))
+def is_in_time(run: Run) -> bool:
+    """Whether it is of `simulate`: as the page asked, or by the run files of a folder of the command line."""
+    if run.request is not None:
+        return run.request.kind == "simulate"
+    return not any((run.folder / FOLDERS[FILL_UP]).glob("*.parquet")) and (run.folder / FOLDERS[TIMED]).is_dir()
+
+
+def _timed_table(run: Run, sources: Sources) -> tuple[Table, ResultsFolder, Inputs | None]:
     folder = ResultsFolder(run.folder)
+    if run.request is None:
+        return timed_table(folder.read_timed(folder.stored_runs_in_time())), folder, None
+    inputs, scenarios = _timed.get(run.id, partial(_scenarios, run.request, sources))
     return timed_table(folder.read_timed(scenarios)), folder, inputs
 
 
-def _in_time(run: Run, request: RunRequest, sources: Sources) -> RunResults:
-    table, folder, inputs = _timed_table(run, request, sources)
+def _in_time(run: Run, sources: Sources) -> RunResults:
+    table, folder, inputs = _timed_table(run, sources)
     if not table:
         return NONE
     policies = list(dict.fromkeys(row.policy for rows in table.values() for row in rows))
     titles = group_titles(list(table))
+    # Signals of a folder may be files that are elsewhere now: their lines are left out.
+    drawn = table if inputs is not None else {_without_signals(group): rows for group, rows in table.items()}
     return RunResults(
         kind="time",
         done=progress(run.folder)[0],
-        data=time_payload(table, folder, inputs),
+        data=time_payload(drawn, folder, inputs or Inputs({}, {}, {})),
         options=options(titles.values()),
         words=time_summary(table),
         tiles=states_legend(table),
@@ -102,6 +113,10 @@ def _in_time(run: Run, request: RunRequest, sources: Sources) -> RunResults:
         colours=colours(policies),
         traces=list(titles.values()),
     )
+
+
+def _without_signals(group: Group) -> Group:
+    return group._replace(options=group.options._replace(carbon="", price="", budget=""))
 
 
 def _scenarios(request: RunRequest, sources: Sources) -> tuple[Inputs, tuple[Scenario, ...]]:
@@ -139,10 +154,10 @@ def _figures(run: Run, sources: Sources) -> list[Callable[[], Figure]]:
     from wattpack.report.figures import compare_figure
     from wattpack.report.time_figure import about_of, time_figure
 
-    if run.request is None or run.request.kind == "compare":
+    if not is_in_time(run):
         found, _ = _curves(run, sources)
         return [partial(compare_figure, found, name) for name in traces(found)]
-    table, folder, _ = _timed_table(run, run.request, sources)
+    table, folder, _ = _timed_table(run, sources)
     makers: list[Callable[[], Figure]] = []
     for group, rows in table.items():
         series = [folder.read_series(row.scenarios[0]) for row in rows]
