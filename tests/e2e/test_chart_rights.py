@@ -223,3 +223,59 @@ def test_the_role_of_the_scheduler_is_the_cluster_s_own_less_what_is_named_here(
     # Only read, and only by schedulers of clusters that have switched these features on.
     assert {resource for _, resource, _, _ in more} == {"devicetaintrules", "podgroups"}
     assert {verb for _, _, verb, _ in more} == {"get", "list", "watch"}
+
+
+# ---- nodes that sleep
+
+EVICT = {"verb": "create", "resource": "pods/eviction", "namespace": "default"}
+PATCH_NODES = {"verb": "patch", "resource": "nodes"}
+HOSTS = {"group": "metal3.io", "resource": "baremetalhosts", "namespace": "metal3"}
+SECRET = {"verb": "get", "resource": "secrets", "namespace": "bmc", "name": "gpu-7"}
+SLEEP_RIGHTS = [
+    PATCH_NODES,
+    EVICT,
+    SECRET,
+    {"verb": "patch", "namespace": NAMESPACE, "name": "wattpack", **LEASES},
+    {"verb": "patch", "resource": "namespaces", "namespace": NAMESPACE, "name": NAMESPACE},
+    {"verb": "patch", "resource": "namespaces", "namespace": "default", "name": "default"},  # never
+    *({"verb": verb, **HOSTS} for verb in ("get", "list", "patch")),
+]
+ACT = ("sleep.mode=act", "sleep.nodes=pool=gpu")
+ALWAYS = ["patch leases", "patch namespaces", "patch nodes"]
+BY_SECRETS = (*ACT, "sleep.redfish.secret=bmc/{node}", "sleep.redfish.address=https://{node}.bmc.example")
+
+
+@pytest.mark.parametrize(
+    ("values", "granted"),
+    [
+        (("sleep.mode=advise", "sleep.nodes=pool=gpu"), []),
+        ((*ACT, "sleep.redfish.credentialsSecret=bmc"), ALWAYS),
+        ((*ACT, "sleep.redfish.credentialsSecret=bmc", "sleep.consolidate=true"), ["create pods/eviction", *ALWAYS]),
+        (BY_SECRETS, ["get secrets", *ALWAYS]),
+        ((*BY_SECRETS[:2], "sleep.redfish.secret=bmc/another", BY_SECRETS[3]), ALWAYS),
+        (
+            (*ACT, "sleep.power=metal3"),
+            ["get baremetalhosts", "list baremetalhosts", "patch baremetalhosts", *ALWAYS],
+        ),
+    ],
+)
+def test_sleep_has_the_rights_that_its_values_need_and_no_other(
+    online: Helm, installed_on: Cluster, values: tuple[str, ...], granted: list[str]
+) -> None:
+    for name in ("bmc", "metal3"):
+        body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+        installed_on.admin.request("POST", "/api/v1/namespaces", body)  # 409 from the second on
+    done = online("install", "wattpack", str(CHART), "-n", NAMESPACE, values=values)
+    assert done.returncode == 0, done.stderr
+    account = installed_on.client(ACCOUNT.name)
+
+    def may() -> list[str]:
+        return sorted(f"{asked['verb']} {asked['resource']}" for asked in SLEEP_RIGHTS if account.allowed(**asked))
+
+    try:
+        wait_until(lambda: account.allowed("list", "nodes") and may() == sorted(granted), 10, f"{granted}: {may()}")
+        others = [asked for asked in REFUSED if account.allowed(**asked)]
+        assert [asked for asked in others if asked not in (EVICT, PATCH_NODES)] == []
+    finally:
+        account.close()
+        assert online("uninstall", "wattpack", "-n", NAMESPACE, "--no-hooks").returncode == 0
