@@ -75,7 +75,7 @@ class Inventory:
         return found
 
     def _find(self, ask: Ask, devices: NodeDevices) -> Matching:
-        found = []
+        found: list[Offered] = []
         fault = devices.faults[0] if devices.faults and ask.number == 0 else ""
         answers = self._serving.setdefault(ask, {})
         for offered in devices.devices:
