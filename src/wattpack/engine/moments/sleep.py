@@ -25,7 +25,7 @@ from wattpack.engine.core.state import (
     release,
 )
 from wattpack.engine.moments.events import IDLE_ENDS, NODE_ASLEEP, NODE_AWAKE, is_due, pop, push
-from wattpack.engine.moments.extension import choose_extended, decide_with_extension
+from wattpack.engine.moments.extended_choice import choose_extended, decide_with_extension
 from wattpack.engine.moments.run import NOBODY, MomentRun
 from wattpack.engine.moments.sleep_run import ASLEEP, AWAKE, SHUTTING_DOWN, WAKING
 from wattpack.jit import inner, step
