@@ -10,9 +10,10 @@ import pytest
 from kube import mixed
 from kube.made import Json, make_node, make_pod, node_json, pod_json
 from kube.mixed import A100, GPU, claim_json, claiming, slice_json
-from wattpack.kube.claims import Claims
 from wattpack.kube.dialects import DIALECTS, find_dialect
-from wattpack.kube.objects import CLAIM, NODE, POD, SLICE, Unreadable
+from wattpack.kube.dra.claims import Claims
+from wattpack.kube.dra.objects import CLAIM, SLICE
+from wattpack.kube.objects import NODE, POD, Unreadable
 from wattpack.kube.read_node import read_node
 from wattpack.kube.read_pod import binding_annotations, read_pod, read_task
 from wattpack.kube.reading import Reading
@@ -248,4 +249,4 @@ def test_the_mixed_cluster_is_understood_but_for_three_pods() -> None:
         "waits": (2, 1000, ()),
         "waits-too": (1, 500, ()),
     }
-    assert dict(found.dialects) == {"nvidia": 4, "alibaba": 2, "kai": 1, "hami": 1, "mig": 1, "resource claims": 1}
+    assert dict(found.dialects) == {"nvidia": 4, "alibaba": 2, "kai": 1, "hami": 1, "mig": 1, "dra": 1}

@@ -5,12 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 from wattpack.errors import RunError, UserError
-from wattpack.kube.claims import Claims
+from wattpack.kube.dra.claims import Claims
+from wattpack.kube.dra.objects import CLAIM, CLASS, SLICE, TEMPLATE
 from wattpack.kube.import_files import ClusterObjects
-from wattpack.kube.objects import CLAIM, KIND, SLICE
+from wattpack.kube.objects import KIND
 
 RESOURCES = "/apis/resource.k8s.io/v1"
-DEVICES = ("resourceslices", "resourceclaims")
+DEVICES = ("resourceslices", "resourceclaims", "deviceclasses", "resourceclaimtemplates")
 
 
 async def ask_cluster(kubeconfig: Path | None) -> ClusterObjects:
@@ -24,11 +25,19 @@ async def ask_cluster(kubeconfig: Path | None) -> ClusterObjects:
         async with Client(find_access(kubeconfig)) as client:
             nodes, _ = await client.list_nodes()
             pods, _ = await client.list_pods()
-            try:
-                lists = [KIND.decode(await client.call("GET", f"{RESOURCES}/{name}")).items for name in DEVICES]
-            except ApiError:  # no such API before 1.34, or no right: pods with claims are then not understood
-                lists = [[], []]
+            lists = []
+            for name in DEVICES:
+                try:
+                    lists.append(KIND.decode(await client.call("GET", f"{RESOURCES}/{name}")).items or [])
+                except ApiError:  # no such API before 1.34, or no right: pods with claims are then not understood
+                    lists.append([])
     except ApiError as fault:
         raise RunError(f"the cluster cannot be asked: {fault}") from None
-    slices, claims = (found or [] for found in lists)
-    return ClusterObjects(nodes, pods, Claims(map(SLICE.decode, slices), map(CLAIM.decode, claims)))
+    slices, claims, classes, templates = lists
+    found = Claims(
+        map(SLICE.decode, slices),
+        map(CLAIM.decode, claims),
+        map(CLASS.decode, classes),
+        map(TEMPLATE.decode, templates),
+    )
+    return ClusterObjects(nodes, pods, found)

@@ -19,6 +19,7 @@ PAGE = 1000  # objects per page of a list
 LONGEST_LINE = 16 << 20  # bytes of one watch event; etcd allows 1.5 MiB per object
 PROGRAM_S = 60.0  # limit for a program that prints a token
 NO_ANSWER, UNAUTHORIZED, NOT_FOUND = 0, 401, 404  # `ApiError.status`
+JSON, MERGE_PATCH = "application/json", "application/merge-patch+json"  # content types of what is sent
 
 
 class ApiError(Exception):
@@ -88,7 +89,7 @@ class Client:
         return headers
 
     async def call(self, method: str, path: str, body: Any = None, timeout_s: float | None = None) -> bytes:
-        """One request; the body of the answer. Raises ApiError."""
+        """One request; the body of the answer. A PATCH is a JSON merge patch. Raises ApiError."""
         status, text = await self._request(method, path, body, timeout_s)
         # Only reads are sent again: the time limit of a Binding is that of the lease (binding.py).
         if await self.renew_token(status) and method == "GET":
@@ -99,7 +100,7 @@ class Client:
 
     async def _request(self, method: str, path: str, body: Any, timeout_s: float | None) -> tuple[int, bytes]:
         data = None if body is None else msgspec.json.encode(body)
-        content = {} if body is None else {"Content-Type": "application/json"}
+        content = {} if body is None else {"Content-Type": MERGE_PATCH if method == "PATCH" else JSON}
         limit = aiohttp.ClientTimeout(total=timeout_s or self.timeout_s)
         url = URL(self.access.server + path, encoded=True)
         try:

@@ -10,6 +10,7 @@ from wattpack.kube.facts import PodFacts
 UNKNOWN = "holds a pod that is not understood: its GPUs may be in use"
 CONFLICT = "holds a pod whose GPUs could not be counted"
 CUT = "has MIG devices: only pods that ask for those"
+NO_DEVICES = "has no devices that serve the claims"
 FOREIGN = "offers GPUs in another dialect"
 
 

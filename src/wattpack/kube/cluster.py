@@ -7,7 +7,7 @@ no network here.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 import numpy as np
@@ -17,11 +17,12 @@ from wattpack.engine.core.engine import Engine
 from wattpack.engine.core.state import BASE_POWER, CPU_POWER, FRAGMENTATION, GPU_POWER, MICRO
 from wattpack.engine.live.one_decision import Choice, consider, place_one, release_one
 from wattpack.kube.auto import Auto
-from wattpack.kube.closed_nodes import ClosedNodes
+from wattpack.kube.closed_nodes import NO_DEVICES, ClosedNodes
 from wattpack.kube.cluster_engine import ClusterEngine
 from wattpack.kube.decision import Decision, new_decision
 from wattpack.kube.facts import NodeFacts, PodFacts
 from wattpack.kube.gpus import bits
+from wattpack.kube.hidden_gpus import hidden
 from wattpack.kube.reservations import Event, Reservation, Reservations, State
 from wattpack.model.policy import Mix
 from wattpack.model.power import PowerProfile, total_power
@@ -97,14 +98,28 @@ class Cluster:
 
     # ---- decisions
 
-    def decide(self, pod: PodFacts, offered: Offered = None) -> Decision | None:
+    def decide(
+        self, pod: PodFacts, offered: Offered = None, usable: Mapping[str, int] | None = None
+    ) -> Decision | None:
         """A node and GPUs for a pod that has arrived, among the nodes offered; None while no node is known."""
         self.engine()
         self.arrive(pod)
-        return self.would_decide(pod, offered)
+        return self.would_decide(pod, offered, usable)
 
-    def would_decide(self, pod: PodFacts, offered: Offered = None) -> Decision | None:
-        """The same for a question: nothing changes but the random numbers of policies that draw."""
+    def would_decide(
+        self, pod: PodFacts, offered: Offered = None, usable: Mapping[str, int] | None = None
+    ) -> Decision | None:
+        """The same for a question: nothing changes but the random numbers of policies that draw.
+
+        usable: only these nodes may be chosen, and of each only these GPUs (a bit set).
+        """
+        if usable is None or self.engine() is None:
+            return self._would_decide(pod, offered, {})
+        self.in_step.class_of(pod.task)  # before: a new class may rebuild the engine
+        with hidden(self.in_step, usable):
+            return self._would_decide(pod, offered, {name: NO_DEVICES for name in self.nodes if name not in usable})
+
+    def _would_decide(self, pod: PodFacts, offered: Offered, shut: dict[str, str]) -> Decision | None:
         if self.engine() is None:
             return None
         k = self.in_step.class_of(pod.task)
@@ -117,7 +132,7 @@ class Cluster:
         else:
             numbers = np.array([self.index[name] for name in offered if name in self.index], dtype=np.int64)
         closed: dict[int, str] = {}
-        if shut := self.closed_to(pod):
+        if shut := shut | self.closed_to(pod):
             asked = set(numbers.tolist())
             closed = {self.index[name]: why for name, why in shut.items() if self.index.get(name) in asked}
             numbers = numbers[~np.isin(numbers, list(closed))]

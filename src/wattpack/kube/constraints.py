@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from wattpack.kube.dialects import ALL, DIALECTS, dialects_of, find_dialect
 from wattpack.kube.dialects.mig import PREFIX as MIG_PREFIX
-from wattpack.kube.objects import Expression, Node, Pod, Taint
+from wattpack.kube.objects import Expression, Node, NodeSelector, Pod, Taint
 from wattpack.kube.pod_requests import pod_requests
 from wattpack.kube.quantity import nano
 
@@ -58,6 +58,7 @@ class Constraints(NamedTuple):
     resources: tuple[tuple[str, int], ...] = ()  # in no dialect's own words, in billionths
     dialect: str = ""  # in which the pod asks for GPUs; "": in plain words
     by_resource: bool = False  # it does so by resources, which a node offers or not; otherwise by annotations
+    nodes: frozenset[str] | None = None  # that can serve its resource claims; None: it has none
 
 
 def constraints_of(pod: Pod, dialect: str = "") -> Constraints:
@@ -69,11 +70,7 @@ def constraints_of(pod: Pod, dialect: str = "") -> Constraints:
     plain = sorted((name, amount) for name, amount in asked.items() if name not in owned or name.startswith(MIG_PREFIX))
     affinity = spec.affinity.node_affinity if spec.affinity else None
     required = affinity.required_during_scheduling_ignored_during_execution if affinity else None
-    terms = None
-    if required is not None:
-        terms = tuple(
-            Term(_wishes(term.match_expressions), _wishes(term.match_fields)) for term in required.node_selector_terms
-        )
+    terms = None if required is None else terms_of(required)
     tolerations = {Tolerated(t.key, t.operator or "Equal", t.value, t.effect) for t in spec.tolerations}
     return Constraints(
         tuple(sorted(spec.node_selector.items())),
@@ -101,7 +98,10 @@ def eligible(pod: Pod, node: Node) -> bool:
 
 def allows(constraints: Constraints, node: Node, words: frozenset[str] | None = None) -> bool:
     """`words`: dialects in which the node offers GPUs, if they are known."""
-    if constraints.dialect and not speaks(constraints, words_of(node) if words is None else words):
+    if constraints.nodes is not None:
+        if node.metadata.name not in constraints.nodes:
+            return False
+    elif constraints.dialect and not speaks(constraints, words_of(node) if words is None else words):
         return False
     if any(nano(node.status.allocatable.get(name, 0)) < amount for name, amount in constraints.resources):
         return False
@@ -112,7 +112,7 @@ def allows(constraints: Constraints, node: Node, words: frozenset[str] | None = 
         return False
     if constraints.terms is None:
         return True
-    return any(_term_holds(term, node) for term in constraints.terms)
+    return any(term_holds(term, node) for term in constraints.terms)
 
 
 def words_of(node: Node) -> frozenset[str]:
@@ -145,11 +145,22 @@ def tolerates(constraints: Constraints, taint: Taint) -> bool:
     return False
 
 
+def terms_of(selector: NodeSelector) -> tuple[Term, ...]:
+    return tuple(
+        Term(_wishes(term.match_expressions), _wishes(term.match_fields)) for term in selector.node_selector_terms
+    )
+
+
+def selects(selector: NodeSelector, node: Node) -> bool:
+    """Whether one of the selector's terms holds."""
+    return any(term_holds(term, node) for term in terms_of(selector))
+
+
 def _wishes(expressions: Iterable[Expression]) -> tuple[Wish, ...]:
     return tuple(Wish(e.key, e.operator, tuple(e.values)) for e in expressions)
 
 
-def _term_holds(term: Term, node: Node) -> bool:
+def term_holds(term: Term, node: Node) -> bool:
     """A term without any requirement holds nowhere."""
     if not term.labels and not term.fields:
         return False

@@ -10,11 +10,21 @@ import msgspec
 
 from wattpack.datasets.input_files import read_bytes_up_to
 from wattpack.errors import UserError
-from wattpack.kube.claims import Claims
-from wattpack.kube.objects import CLAIM, KIND, NODE, POD, SLICE, Kind, Node, Pod, ResourceClaim, ResourceSlice
+from wattpack.kube.dra.claims import Claims
+from wattpack.kube.dra.objects import (
+    CLAIM,
+    CLASS,
+    SLICE,
+    TEMPLATE,
+    DeviceClass,
+    ResourceClaim,
+    ResourceClaimTemplate,
+    ResourceSlice,
+)
+from wattpack.kube.objects import KIND, NODE, POD, Kind, Node, Pod
 
 MAX_BYTES = 2_000_000_000  # 100,000 pods are about 1 GB
-KINDS = ("Node", "Pod", "ResourceClaim", "ResourceSlice")
+KINDS = ("Node", "Pod", "ResourceClaim", "ResourceSlice", "DeviceClass", "ResourceClaimTemplate")
 EXPECTED = "expected what `kubectl get nodes,pods -A -o json` prints"
 
 # msgspec raises other errors for text that is not UTF-8 and for values nested 1,000 deep.
@@ -24,7 +34,7 @@ FAULTS = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 class ClusterObjects(NamedTuple):
     nodes: list[Node]
     pods: list[Pod]
-    claims: Claims  # ResourceClaims and ResourceSlices
+    claims: Claims  # everything of dynamic resource allocation
 
 
 def read_cluster_files(paths: Iterable[Path]) -> ClusterObjects:
@@ -33,6 +43,8 @@ def read_cluster_files(paths: Iterable[Path]) -> ClusterObjects:
     pods: dict[tuple[str, str], Pod] = {}
     claims: dict[tuple[str, str], ResourceClaim] = {}
     slices: dict[str, ResourceSlice] = {}
+    classes: dict[str, DeviceClass] = {}
+    templates: dict[tuple[str, str], ResourceClaimTemplate] = {}
     for path in paths:
         for place, kind, text in objects_in(path):
             try:
@@ -48,11 +60,18 @@ def read_cluster_files(paths: Iterable[Path]) -> ClusterObjects:
                 elif kind == "ResourceSlice":
                     offered = SLICE.decode(text)
                     slices[offered.metadata.name] = offered
+                elif kind == "DeviceClass":
+                    device_class = CLASS.decode(text)
+                    classes[device_class.metadata.name] = device_class
+                elif kind == "ResourceClaimTemplate":
+                    template = TEMPLATE.decode(text)
+                    templates[template.metadata.namespace, template.metadata.name] = template
             except FAULTS as fault:
                 raise UserError(f"{place}: {fault}, expected a {kind}") from None
     if not nodes:
         raise UserError(f"{', '.join(map(str, paths))}: no nodes, {EXPECTED}")
-    return ClusterObjects(list(nodes.values()), list(pods.values()), Claims(slices.values(), claims.values()))
+    claims_read = Claims(slices.values(), claims.values(), classes.values(), templates.values())
+    return ClusterObjects(list(nodes.values()), list(pods.values()), claims_read)
 
 
 def objects_in(path: Path) -> Iterator[tuple[str, str, bytes | msgspec.Raw]]:

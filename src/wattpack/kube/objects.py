@@ -106,10 +106,11 @@ class Toleration(Object):
 
 
 class PodClaim(Object):
-    """Dynamic resource allocation: the device behind a claim is not in the pod. `claims.py` reads claims."""
+    """Dynamic resource allocation: the device behind a claim is not in the pod. The room `dra` reads claims."""
 
     name: str = ""
     resource_claim_name: str | None = None  # None: made from a template, its name is in the status
+    resource_claim_template_name: str | None = None
 
 
 class PodSpec(Object):
@@ -128,6 +129,7 @@ class PodSpec(Object):
 class PodStatus(Object):
     phase: str = ""
     resource_claim_statuses: list[PodClaim] = []
+    extended_resource_claim_status: PodClaim | None = None  # of an extended resource that a device class offers
 
 
 class Pod(Object):
@@ -136,76 +138,6 @@ class Pod(Object):
     metadata: Metadata = msgspec.field(default_factory=Metadata)
     spec: PodSpec = msgspec.field(default_factory=PodSpec)
     status: PodStatus = msgspec.field(default_factory=PodStatus)
-
-
-class Attribute(Object):
-    """Of a device in a ResourceSlice (dynamic resource allocation); `claims.py` reads what follows."""
-
-    string: str | None = None
-
-
-class Capacity(Object):
-    value: str | int | float = 0
-
-
-class BasicDevice(Object):
-    attributes: dict[str, Attribute] = {}
-    capacity: dict[str, Capacity] = {}
-
-
-class Device(BasicDevice):
-    name: str = ""
-    basic: BasicDevice | None = None  # where v1beta1 has attributes and capacity
-
-
-class DevicePool(Object):
-    name: str = ""
-    generation: int = 0
-
-
-class SliceSpec(Object):
-    driver: str = ""
-    node_name: str | None = None
-    pool: DevicePool = msgspec.field(default_factory=DevicePool)
-    devices: list[Device] = []
-
-
-class ResourceSlice(Object):
-    metadata: Metadata = msgspec.field(default_factory=Metadata)
-    spec: SliceSpec = msgspec.field(default_factory=SliceSpec)
-
-
-class Result(Object):
-    driver: str = ""
-    pool: str = ""
-    device: str = ""
-    admin_access: bool | None = None
-    share: str | None = msgspec.field(name="shareID", default=None)
-    consumed_capacity: Amounts = {}
-
-
-class Results(Object):
-    results: list[Result] = []
-
-
-class Allocation(Object):
-    devices: Results = msgspec.field(default_factory=Results)
-
-
-class Consumer(Object):
-    resource: str = ""
-    name: str = ""
-    uid: str = ""
-
-
-class ClaimStatus(Object):
-    allocation: Allocation | None = None
-    reserved_for: list[Consumer] = []
-
-
-class ResourceClaim(Object):
-    metadata: Metadata = msgspec.field(default_factory=Metadata)
-    status: ClaimStatus = msgspec.field(default_factory=ClaimStatus)
 
 
 class ListMetadata(Object):
@@ -243,5 +175,3 @@ NODE_LIST = msgspec.json.Decoder(NodeList)
 POD_LIST = msgspec.json.Decoder(PodList)
 WATCH_EVENT = msgspec.json.Decoder(WatchEvent)
 KIND = msgspec.json.Decoder(Kind)
-CLAIM = msgspec.json.Decoder(ResourceClaim)
-SLICE = msgspec.json.Decoder(ResourceSlice)

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from wattpack.kube.dra.gpus import NodeGpus
 from wattpack.kube.facts import MAX_AMOUNT, NodeFacts
 from wattpack.kube.node_models import cpu_model, gpu_model
 from wattpack.kube.objects import Node, Unreadable
 from wattpack.kube.quantity import cpu_milli_down, memory_mib_down, nano
 from wattpack.kube.reading import Reading
 from wattpack.model.catalog import GPUS, PAPER_NAMES
+from wattpack.model.gpu_names import entry_name
 from wattpack.model.nodes import MAX_GPUS
+from wattpack.model.power import entry_to_add
 
 
 def read_node(node: Node, reading: Reading) -> NodeFacts:
@@ -33,6 +36,24 @@ def read_node(node: Node, reading: Reading) -> NodeFacts:
 
 def _gpu_model(node: Node, reading: Reading) -> str:
     return gpu_model(node.metadata.labels, reading).model
+
+
+def with_slices(facts: NodeFacts, offered: NodeGpus, reading: Reading) -> NodeFacts:
+    """The node with the GPUs that ResourceSlices offer; raises Unreadable."""
+    if offered.count > MAX_GPUS:
+        raise Unreadable(f"{offered.count} GPUs in ResourceSlices, expected at most {MAX_GPUS}")
+    found = dict.fromkeys(reading.model(product) or product for product in offered.products)
+    if len(found) > 1:
+        raise Unreadable(f"ResourceSlices offer GPUs of several models ({', '.join(found)}), expected one on a node")
+    product = offered.products[0] if offered.products else ""
+    model = facts.model or reading.model(product)
+    if model == "":
+        raise Unreadable(
+            f"ResourceSlices offer {product or 'GPUs without a product name'!r}, "
+            f'a model without a power entry: map it in the configuration, [models] "{product}" = "...", '
+            f"or put {entry_to_add('gpu', entry_name(product))} into a power file (--power)"
+        )
+    return facts._replace(gpus=max(facts.gpus, offered.count), model=model)
 
 
 def gpu_memories(nodes: Iterable[Node], reading: Reading) -> dict[str, int]:

@@ -114,7 +114,7 @@ def new_moment_run(
     marks = rows(len(mark_s), MARK)
     marks.time_s = mark_s
     timed, order = task_rows(state, tasks, joined_s, slowed=speeds is not None)
-    sleep = new_sleep_run(state, options.sleep)
+    sleep = new_sleep_run(state, options.sleep, len(tasks) if options.note_sleep else None)
     return MomentRun(
         tasks=timed,
         luck=_own(luck, np.float64),

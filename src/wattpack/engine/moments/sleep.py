@@ -160,6 +160,16 @@ def wait_for_wake(state: State, run: MomentRun, i: int, n: int, gpus: int, now_s
 
 
 @step
+def become(state: State, run: MomentRun, n: int, node_state: int) -> None:
+    """The node is in this state from now on."""
+    state.nodes[n].closed = node_state
+    if len(run.sleep.changes) > 0:
+        change = run.sleep.changes[run.sleep.noted[0]]
+        change.time_s, change.node, change.state = run.now[0].clock_s, n, node_state
+        run.sleep.noted[0] += 1
+
+
+@step
 def leave_sleep(state: State, run: MomentRun, n: int) -> None:
     """A node asleep begins to wake."""
     now, sleeper = run.sleep.now[0], run.sleep.nodes[n]
@@ -171,7 +181,7 @@ def leave_sleep(state: State, run: MomentRun, n: int) -> None:
     now.waking_nodes += 1
     now.free_gpus += state.nodes[n].gpu_free
     now.wakes += 1
-    state.nodes[n].closed = WAKING
+    become(state, run, n, WAKING)
 
 
 @step
@@ -183,7 +193,7 @@ def fall_asleep(state: State, run: MomentRun, n: int) -> None:
     now.asleep_mw += sleeper.asleep_mw
     now.saved_mw += sleeper.idle_mw - sleeper.asleep_mw
     now.asleep_nodes += 1
-    state.nodes[n].closed = ASLEEP
+    become(state, run, n, ASLEEP)
 
 
 @inner
@@ -195,7 +205,8 @@ def open_node(state: State, run: MomentRun, n: int) -> None:
     now.transition_nodes -= 1
     now.waking_nodes -= 1
     now.busy_nodes += 1  # it wakes for the tasks placed there
-    node.closed, node.wake_mw = AWAKE, 0
+    node.wake_mw = 0
+    become(state, run, n, AWAKE)
     log_change(state, n)
 
 
@@ -207,7 +218,7 @@ def shut_down(state: State, run: MomentRun, n: int) -> None:
     hide(run, node, 1)
     now.transition_mw += run.sleep.nodes[n].idle_mw
     now.transition_nodes += 1
-    node.closed = SHUTTING_DOWN
+    become(state, run, n, SHUTTING_DOWN)
     log_change(state, n)
 
 
