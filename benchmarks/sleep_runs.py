@@ -67,13 +67,20 @@ OWN_FORMS = tuple(Competitor(OCS, durations) for durations in (NOT_USED, KNOWN, 
 
 
 def settings(seeds: tuple[int, ...], days: float) -> Iterator[Setting]:
+    """The largest fleet last: what is done when time runs out is then most of it."""
     for seed in seeds:
-        for load in LOADS:
-            for fleet in (ONE_MODEL, TWO_MODELS, alibaba2023.NAME, alibaba2026.NAME):
-                yield Setting(fleet, OWN, load, seed, days)
-            yield Setting(ONE_MODEL, TWO_HOURS, load, seed, min(days, 2.0))
-            for fleet in (TWO_MODELS, alibaba2023.NAME, alibaba2026.NAME):
-                yield Setting(fleet, BATCH, load, seed, min(days, 1.0))
+        for fleet, tasks, most_days in (
+            (TWO_MODELS, OWN, days),
+            (ONE_MODEL, OWN, days),
+            (alibaba2023.NAME, OWN, days),
+            (ONE_MODEL, TWO_HOURS, 2.0),
+            (TWO_MODELS, BATCH, 1.0),
+            (alibaba2023.NAME, BATCH, 1.0),
+            (alibaba2026.NAME, OWN, days),
+            (alibaba2026.NAME, BATCH, 1.0),
+        ):
+            for load in LOADS:
+                yield Setting(fleet, tasks, load, seed, min(days, most_days))
 
 
 def fleet_of(name: str) -> tuple[Datacenter, PowerProfile]:

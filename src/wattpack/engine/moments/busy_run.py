@@ -25,9 +25,10 @@ NOBODY = -1
 BINS = 16  # up to 22 days
 FIRST_S = 60.0
 
-PRICE = 0.4  # see docs/research/sleep.md
-UNSURE = 1.0  # part of the price that learnt lengths count for
-DOUBT = 0.0  # see `BusyRun.doubt`
+# Measured: docs/research/sleep.md.
+PRICE = 0.4
+UNSURE = 0.5  # part of the price that learnt lengths count for on nodes in use
+DOUBT = 20.0  # see `BusyRun.doubt`
 OWNER_TASKS = 10  # an owner with fewer tasks of a class has no group there: it would lean on the wider one anyway
 
 # What a choice reads of each node, side by side: the records of nodes lie far apart.
