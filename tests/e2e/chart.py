@@ -19,6 +19,7 @@ WAYS = {
     "shadow": ("mode=shadow",),
     "score": ("mode=score", "scheduler.weight=5", "scheduler.managedResources[0].name=nvidia.com/gpu"),
     "built-in roles": ("rbac.builtInRoles=true", "replicas=1"),
+    "claims": ("allocateClaims=true",),
     "everything": (
         *("serviceMonitor.enabled=true", "serviceMonitor.labels.release=prometheus", "dashboard.enabled=true"),
         *("prometheus.url=http://prometheus.monitoring:9090", "priorityClassName=system-cluster-critical"),

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import yaml
 
 from deploy.files import CHART, NAMESPACE, rights
 from e2e.api import Api, wait_until
@@ -70,6 +71,32 @@ def installed_on(binaries: Path, tmp_path_factory: pytest.TempPathFactory) -> It
 @pytest.fixture(scope="module")
 def online(helm: Path, installed_on: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Helm:
     return Helm(helm, tmp_path_factory.mktemp("helm-online"), installed_on.kubeconfig())
+
+
+def test_allocating_claims_brings_the_rights_for_it_and_no_others(offline: Helm) -> None:
+    """In shadow mode only those to read. The plugin that would allocate is off, and never both at once."""
+    group = "resource.k8s.io"
+    read = {(group, kind, verb, "") for kind in ("deviceclasses", "resourceslices") for verb in ("list", "watch")}
+    read |= {(group, "resourceclaims", verb, "") for verb in ("get", "list", "watch")}
+    kinds = ("resourceclaims", "resourceclaims/status", "resourceclaims/binding")
+    write = {(group, kind, "patch", "") for kind in kinds}
+
+    def of_wattpack(*values: str) -> set[tuple[str, str, str, str]]:
+        objects = offline.template(*values)
+        return rights([one for one in objects if one["metadata"]["name"] == "wattpack"])
+
+    assert of_wattpack("allocateClaims=true") - of_wattpack() == read | write
+    assert of_wattpack() - of_wattpack("allocateClaims=true") == set()
+    assert of_wattpack("allocateClaims=true", "mode=shadow") - of_wattpack("mode=shadow") == read
+    whole = offline.template("allocateClaims=true")
+    assert rights(whole) - rights(offline.template()) == write  # kube-scheduler's own role reads them anyway
+    for values, disabled in ((("allocateClaims=true",), ["DynamicResources"]), ((), [])):
+        config = next(one for one in offline.template(*values) if "scheduler.yaml" in one.get("data", {}))
+        plugins = yaml.safe_load(config["data"]["scheduler.yaml"])["profiles"][0]["plugins"]
+        assert [one["name"] for one in plugins.get("multiPoint", {}).get("disabled", [])] == disabled
+    both = offline("template", str(CHART), values=("allocateClaims=true", "scheduler.dynamicResources=true"))
+    assert both.returncode != 0
+    assert "expected one of them" in both.stderr
 
 
 @pytest.fixture

@@ -111,6 +111,9 @@ async def started(client: InMemory, identity: str = "one", **config: Any) -> Ser
     service = Service(Config(target="default", **config), client, identity)
     await service.nodes.relist()
     await service.pods.relist()
+    for watch in service.claims:
+        await watch.relist()
+        watch.connected = True
     service.nodes.connected = service.pods.connected = True
     return service
 

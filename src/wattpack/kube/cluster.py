@@ -7,7 +7,7 @@ no network here.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 import numpy as np
@@ -50,6 +50,7 @@ class Cluster:
         self.closed = ClosedNodes()
         self.arrived: set[str] = set()  # uids of pods whose arrival the policy knows
         self.in_step = ClusterEngine(mix, profile, target, order, seed, self.nodes, self.reservations, auto)
+        self.ended: Callable[[Reservation], None] | None = None  # called with a reservation that has ended
 
     def empty_copy(self) -> Cluster:
         """A cluster under the same policy, without nodes and pods."""
@@ -197,6 +198,8 @@ class Cluster:
         ended = self.reservations.end(uid, event)
         if ended is not None:
             self.in_step.release(ended)
+            if self.ended is not None:
+                self.ended(ended)
 
     @contextmanager
     def without(self, uid: str) -> Iterator[Reservation | None]:

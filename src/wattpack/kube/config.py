@@ -16,6 +16,7 @@ from wattpack.kube.auto import Auto
 from wattpack.kube.cluster import Cluster
 from wattpack.kube.dialects import ALL, find_dialect
 from wattpack.kube.dialects.dialect import Dialect
+from wattpack.kube.dialects.dra import reads_claims
 from wattpack.kube.reading import Reading
 from wattpack.model.policy import Mix
 from wattpack.model.power import PAPER, PROFILES, PowerProfile
@@ -61,6 +62,7 @@ class Config(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     gpu_model_label: str = "nvidia.com/gpu.product"
     cpu_model_label: str = ""
     prometheus: str = ""
+    allocate_claims: bool = False
     server: Server = Server()
     lease: LeaseConfig = LeaseConfig()
     models: dict[str, str] = {}
@@ -94,6 +96,10 @@ class Config(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
             models=self.models,
         )
 
+    def reads_claims(self) -> bool:
+        """Whether resource claims are watched: to allocate them, or to shadow who does."""
+        return self.allocate_claims
+
     def read_dialect(self) -> Dialect:
         return find_dialect(self.dialect)
 
@@ -116,6 +122,8 @@ def problems(config: Config) -> list[str]:
         except UserError as fault:
             named = {"mix": "policy", "given_target": "target", "read_dialect": "dialect"}[asked.__name__]
             found.append(f"{named}: {fault}")
+    if config.allocate_claims and not any(one.startswith("dialect") for one in found):
+        check(reads_claims(config.read_dialect()), "allocate_claims: expected dialect dra, or all")
     profile = None
     if config.power_profile not in ("", *PROFILES):
         found.append(f"power_profile: {config.power_profile!r}, expected one of {', '.join(PROFILES)}")

@@ -22,6 +22,7 @@ METRICS = {
     "wattpack_decisions_total": ("counter", "Decisions, by policy and outcome."),
     "wattpack_filter_reasons_total": ("counter", "Nodes refused in decisions that failed, by reason."),
     "wattpack_binds_total": ("counter", "Bindings requested, by outcome."),
+    "wattpack_claims_total": ("counter", "Resource claims written, by outcome."),
     "wattpack_request_seconds": ("histogram", "Time to answer, by verb."),
     "wattpack_cache_age_seconds": ("gauge", "Time since the API server last sent anything, by resource."),
     "wattpack_watch_restarts_total": ("counter", "Watches that ended and were restarted, by resource."),

@@ -36,6 +36,7 @@ class Metadata(Object):
     deletion_timestamp: str | None = None
     resource_version: str = ""
     owner_references: list[Owner] = []
+    finalizers: list[str] = []
 
 
 class Taint(Object):

@@ -10,12 +10,16 @@ import logging
 import time
 from collections import OrderedDict
 from itertools import islice
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wattpack.engine.live.one_decision import TOP_SCORE
 from wattpack.kube.binding import Binder
+from wattpack.kube.claim_binding import ClaimBinder
+from wattpack.kube.claim_view import ClaimView
+from wattpack.kube.claim_watches import claim_watches
 from wattpack.kube.client import Client
 from wattpack.kube.config import Config
 from wattpack.kube.decision import Decision, DecisionLine, line_of
@@ -56,13 +60,15 @@ class Service:
     def __init__(self, config: Config, client: Client, identity: str) -> None:
         self.config, self.client = config, client
         self.metrics = Metrics()
-        self.view = View(config)
+        self.view = View(config, ClaimView() if config.reads_claims() else None)
         self.nodes: Watch[Node] = Watch(
             "nodes", "/api/v1/nodes", client.list_nodes, NODE, self.replace_nodes, self.change_node
         )
         self.pods: Watch[Pod] = Watch("pods", "/api/v1/pods", client.list_pods, POD, self.replace_pods, self.change_pod)
-        self.lease = Lease(config.lease, identity, client, self.pods.relist)
+        self.claims = claim_watches(self) if config.reads_claims() else []
+        self.lease = Lease(config.lease, identity, client, self.relist)
         self.events = Events(client, self.metrics, config.events)
+        self.claim_binder = ClaimBinder(self)
         self.binder = Binder(self)
         self.shadow = Shadow(self.view, self.metrics) if config.mode == "shadow" else None
         self.decisions: OrderedDict[tuple[str, str], Decision] = OrderedDict()
@@ -91,9 +97,15 @@ class Service:
         if self.shadow:
             self.shadow.pods_changed()
 
+    async def relist(self) -> None:
+        """Read again what another replica may have written."""
+        for watch in (*self.claims, self.pods):
+            await watch.relist()
+
     @property
     def ready(self) -> bool:
-        return self.nodes.in_sync(PATIENCE_S) and self.pods.in_sync(PATIENCE_S)
+        watches: list[Watch[Any]] = [self.nodes, self.pods, *self.claims]
+        return all(watch.in_sync(PATIENCE_S) for watch in watches)
 
     async def may_decide(self) -> None:
         """Raises RefusedError if this replica must not decide now."""
@@ -118,8 +130,10 @@ class Service:
         if kept is not None:  # the scheduler does not know of the Binding yet
             return answer_for(args, [name for name in offered_names(args) if name == kept.node])
         numbers, _ = self.ranking_of_nodes().asked(args)
-        decision = self.decide(pod, numbers)
+        decision = self.decide(pod, numbers, args.pod)
         if decision is None or not decision.node:
+            if pod.claims and await self.claim_binder.free_unusable(pod):
+                return FilterAnswer(error="wattpack: its claims were given back, as it does not fit on their node")
             return self.refusal(decision, offered_names(args), self.view.cluster.closed_to(pod))
         if self.config.mode == "choose":
             return answer_for(args, [decision.node])
@@ -137,7 +151,7 @@ class Service:
         if kept is not None:
             return scores_json({name: TOP_SCORE if name == kept.node else 0 for name in offered_names(args)})
         numbers, unknown = self.ranking_of_nodes().asked(args)
-        if self.decide(pod, numbers) is None:
+        if self.decide(pod, numbers, args.pod) is None:
             return scores_json(dict.fromkeys(unknown, 0))
         return self.ranking.answer(self.view.cluster.choice, numbers, unknown)
 
@@ -156,11 +170,11 @@ class Service:
             return BindAnswer(f"wattpack: {fault}")
         return BindAnswer(await self.binder.bind(args))
 
-    def decide(self, pod: PodFacts, offered: NDArray[np.int64]) -> Decision | None:
+    def decide(self, pod: PodFacts, offered: NDArray[np.int64], shown: Pod) -> Decision | None:
         """Decide and assume at once: kube-scheduler goes on to the next pod before it binds this one."""
         cluster = self.view.cluster
         cluster.forget(pod.uid)
-        decision = cluster.decide(pod, offered)
+        decision, pod, devices = self.view.decide(pod, offered, shown)
         placed = decision is not None and decision.node != ""
         self.metrics.count(
             "wattpack_decisions_total", policy=self.config.policy, outcome="placed" if placed else "failed"
@@ -170,7 +184,7 @@ class Service:
         decision.at = now_text()
         if placed:
             before = cluster.power_w(), cluster.fragmentation_gpus()
-            cluster.assume(pod, decision.node, decision.gpus, time.monotonic())
+            self.view.assume(pod, decision, devices)
             decision.watts = cluster.power_w() - before[0]
             decision.fragmentation_gpus = cluster.fragmentation_gpus() - before[1]
         else:
@@ -211,6 +225,8 @@ class Service:
 
     def tidy(self) -> None:
         """Every few seconds: end reservations that have expired, learn the target again."""
+        if self.view.claim_pods is not None:
+            self.view.claim_pods.refresh()
         self.view.cluster.expire(time.monotonic(), in_sync=self.ready)
         self.view.cluster.in_step.relearn()
 

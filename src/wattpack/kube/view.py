@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable
 from dataclasses import replace
 
+import numpy as np
+from numpy.typing import NDArray
+
+from wattpack.kube.claim_decision import decide_by_claims
+from wattpack.kube.claim_pods import ClaimPods
+from wattpack.kube.claim_view import ClaimView
 from wattpack.kube.closed_nodes import UNKNOWN
 from wattpack.kube.config import Config
 from wattpack.kube.constraints import allows, constraints_of
+from wattpack.kube.decision import Decision
 from wattpack.kube.dialects.dra import DRA, reads_claims
 from wattpack.kube.dialects.mig import MIG, mig_devices
 from wattpack.kube.dialects.node_devices import node_count
+from wattpack.kube.dra.allocate import Allocated
 from wattpack.kube.dra.claims import Claims
 from wattpack.kube.facts import PodFacts
 from wattpack.kube.not_understood import unknown_accelerators
@@ -19,6 +28,7 @@ from wattpack.kube.objects import Node, Pod, Unreadable
 from wattpack.kube.read_claims import Usable, with_claims
 from wattpack.kube.read_node import gpu_memories, read_node, with_slices
 from wattpack.kube.read_pod import FINISHED, read_cpu_and_memory, read_pod
+from wattpack.kube.reservations import Reservation
 
 log = logging.getLogger("wattpack")
 PodChange = Callable[[PodFacts, Pod], None]
@@ -41,6 +51,9 @@ class View:
         self.uncounted: set[str] = set()  # those of them whose CPU and memory cannot be read either
         self.early: dict[str, Pod] = {}  # pods on nodes that are not known yet: read again when the node comes
         self.devices: dict[str, tuple[str, dict[str, int]]] = {}  # uid -> node, MIG devices that the pod holds there
+        self.claim_pods = ClaimPods(self, claims) if isinstance(claims, ClaimView) else None
+        if self.claim_pods is not None:
+            self.cluster.ended = self.claim_pods.ended
         self.before_bound: PodChange | None = None  # called with a newly bound pod before the cluster counts it
 
     # ---- nodes
@@ -75,6 +88,7 @@ class View:
                     )
                 facts = with_slices(facts, offered, self.reading)
                 words |= {DRA.name}
+            self.cluster.closed.claim(name, DRA.name in words)
         except Unreadable as fault:
             if self.unreadable_nodes.get(name) != str(fault):
                 log.warning("left out: %s", fault)
@@ -128,13 +142,19 @@ class View:
         else:
             self.update_pod(pod)
 
+    def bare(self, pod: Pod) -> PodFacts:
+        """The pod as a task without what it asks for by claims; raises Unreadable."""
+        node = self.cluster.nodes.get(pod.spec.node_name)
+        return read_pod(pod, self.reading, node.model if node else "")
+
     def read(self, pod: Pod) -> PodFacts:
         """The pod as a task; raises Unreadable."""
-        node = self.cluster.nodes.get(pod.spec.node_name)
-        facts = read_pod(pod, self.reading, node.model if node else "")
+        facts = self.bare(pod)
         if self.claims is None or not self.reads_claims:
             return facts
         try:
+            if self.claim_pods is not None:
+                return self.claim_pods.read(pod, facts)
             return with_claims(pod, facts, self.claims, self.listed()).facts
         except Unreadable as fault:
             raise Unreadable(f"pod {facts.namespace}/{facts.name}: {fault}") from None
@@ -157,8 +177,12 @@ class View:
             self.early.pop(uid, None)
         elif pod.spec.node_name:
             self.early[uid] = pod
+        if self.claim_pods is not None and pod.spec.resource_claims:
+            self.claim_pods.note(pod)
         try:
-            facts = self.read(pod)
+            # What a waiting pod asks for by claims is read when it is decided: its claims may not be there yet.
+            waits = self.claim_pods is not None and not pod.spec.node_name
+            facts = self.bare(pod) if waits else self.read(pod)
             read = self.claims is not None and (self.reads_claims or not self.claims.hold_gpus(pod))
             if pod.spec.node_name and (unknown := unknown_accelerators(pod, self.reading.dialect, read)):
                 raise Unreadable(f"pod {facts.namespace}/{facts.name}: asks for {', '.join(unknown)}, not understood")
@@ -208,6 +232,8 @@ class View:
         if facts is not None and self.uids.get((facts.namespace, facts.name)) == uid:
             del self.uids[facts.namespace, facts.name]
         self.cluster.remove_pod(uid)
+        if self.claim_pods is not None:
+            self.claim_pods.forget(uid)
 
     def block(self, uid: str, node: str) -> None:
         """A pod that is not understood is on `node`: pods with GPUs do not go there while it is there.
@@ -227,6 +253,23 @@ class View:
         self.unreadable_pods.pop(uid, None)
         self.uncounted.discard(uid)
         self.block(uid, "")
+
+    # ---- decisions
+
+    def decide(
+        self, pod: PodFacts, offered: NDArray[np.int64], shown: Pod
+    ) -> tuple[Decision | None, PodFacts, Allocated]:
+        """A node and GPUs among the nodes offered, for the pod as it was decided, and the devices of its claims."""
+        if self.claim_pods is None or not pod.claims:
+            return self.cluster.decide(pod, offered), pod, {}
+        return decide_by_claims(self.claim_pods, shown, offered)
+
+    def assume(self, pod: PodFacts, decision: Decision, devices: Allocated) -> Reservation:
+        """Reserve what was decided, until the cluster shows the pod there or the reservation ends."""
+        reservation = self.cluster.assume(pod, decision.node, decision.gpus, time.monotonic())
+        if self.claim_pods is not None and devices:
+            self.claim_pods.claims.promise(pod.uid, decision.node, devices)
+        return reservation
 
     # ---- questions
 

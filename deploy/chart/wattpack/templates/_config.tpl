@@ -16,6 +16,9 @@ gpu_memory_mib = {{ int64 $config.gpu_memory_mib }}
 gpu_model_label = {{ toJson $config.gpu_model_label }}
 cpu_model_label = {{ toJson $config.cpu_model_label }}
 prometheus = {{ toJson .Values.prometheus.url }}
+{{- if .Values.allocateClaims }}
+allocate_claims = true
+{{- end }}
 {{ include "wattpack.tomlOfTheProcess" . }}{{- with $config.models }}
 [models]
 {{- range $label, $model := . }}
@@ -58,6 +61,12 @@ percentageOfNodesToScore: 100
 profiles:
   - schedulerName: {{ .Values.schedulerName }}
     plugins:
+      {{- if .Values.allocateClaims }}
+      # wattpack chooses the devices of resource claims.
+      multiPoint:
+        disabled:
+          - name: DynamicResources
+      {{- end }}
       # The policy decides alone: the plugins' scores would outvote it.
       preScore:
         disabled:

@@ -127,8 +127,9 @@ export function goTo(frame) {
   byId("map-when").textContent = words;
   for (const { data, numbers } of sides) {
     const now = data.totals();
-    numbers.textContent = ` ${(now.watts / 1000).toLocaleString("en", { minimumFractionDigits: 1, maximumFractionDigits: 1 })} kW, ${now.allocated.toFixed(1)} of ${data.gpus} GPUs in use, ${now.lost.toFixed(1)} fragmented${now.failed ? `, ${now.failed} tasks failed` : ""}${data.notAwake().map(([name, count]) => (count || name === "asleep" ? `, ${count.toLocaleString("en")} nodes ${name}` : "")).join("")}`;
+    numbers.textContent = ` ${(now.watts / 1000).toLocaleString("en", { minimumFractionDigits: 1, maximumFractionDigits: 1 })} kW, ${now.allocated.toFixed(1)} of ${data.gpus} GPUs in use, ${now.lost.toFixed(1)} fragmented${now.failed ? `, ${now.failed} tasks failed` : ""}${data.notAwake().map(([name, count]) => (count || name === "asleep" ? `, ${count.toLocaleString("en")} ${count === 1 ? "node" : "nodes"} ${name}` : "")).join("")}`;
   }
+  for (const { drawing, data } of sides) if (drawing.pointed >= 0) byId("map-pointed").textContent = nodeText(data, drawing.pointed);
   if (!state.playing) details();
 }
 
