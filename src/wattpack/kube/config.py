@@ -18,6 +18,7 @@ from wattpack.kube.dialects import ALL, find_dialect
 from wattpack.kube.dialects.dialect import Dialect
 from wattpack.kube.dialects.dra import reads_claims
 from wattpack.kube.reading import Reading
+from wattpack.kube.sleep.config import SleepConfig, problems_of_sleep
 from wattpack.model.policy import Mix
 from wattpack.model.power import PAPER, PROFILES, PowerProfile
 from wattpack.model.target import Target
@@ -66,6 +67,7 @@ class Config(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     server: Server = Server()
     lease: LeaseConfig = LeaseConfig()
     models: dict[str, str] = {}
+    sleep: SleepConfig | None = None  # None: all nodes stay awake
 
     def mix(self) -> Mix:
         """The policy; of `auto`, the one until it has chosen."""
@@ -145,6 +147,8 @@ def problems(config: Config) -> list[str]:
     check(0 < server.timeout_s <= 600, f"server.timeout_s: {server.timeout_s}, expected above 0 and at most 600")
     check(1 <= lease.duration_s <= 600, f"lease.duration_s: {lease.duration_s}, expected 1 to 600")
     check(lease.name != "" and lease.namespace != "", "lease: name or namespace is empty")
+    if config.sleep is not None:
+        found += problems_of_sleep(config.sleep, config.mode)
     return found
 
 

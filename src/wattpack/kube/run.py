@@ -25,6 +25,7 @@ from wattpack.kube.kubeconfig import Access
 from wattpack.kube.measured import errors_by_model, measure
 from wattpack.kube.service import Service
 from wattpack.kube.shadow import Shadow
+from wattpack.kube.sleep.keeper import Keeper, run_sleep
 from wattpack.kube.view import View
 from wattpack.kube.watch import number
 
@@ -71,6 +72,7 @@ async def serve(config: Config, options: Options, access: Access, started: Calla
                 "config": run_config(service, options, reload),
                 "measured": run_measured(service),
                 "shadow": run_shadow(service),
+                "sleep": run_sleep(service),
                 **{watch.name: watch.run(client) for watch in service.claims},
             }.items()
         ]
@@ -203,7 +205,10 @@ async def take_config(service: Service, config: Config) -> None:
     )  # before the pods: GPUs that a claim holds count with its pod's reservation
     view.replace_pods(pods[0])
     view.cluster.engine()
+    before, service.sleep = service.sleep, None
     service.view, service.config = view, config
+    if config.sleep is not None:
+        service.sleep = Keeper(service, config.sleep, before)
     for watch, (_, version) in ((service.nodes, nodes), (service.pods, pods)):
         watch.floor = max(watch.floor, number(version))
     service.events = Events(service.client, service.metrics, config.events)
@@ -211,3 +216,5 @@ async def take_config(service: Service, config: Config) -> None:
     if config.mode == "shadow":
         service.shadow = Shadow(view, service.metrics)
         service.shadow.start()
+    if before is not None:
+        await before.close()

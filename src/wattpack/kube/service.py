@@ -32,6 +32,8 @@ from wattpack.kube.objects import NODE, POD, Node, Pod, Unreadable
 from wattpack.kube.questions import Standing, State, explain_now, now_text, state_of
 from wattpack.kube.ranking import Ranking, scores_json
 from wattpack.kube.shadow import Shadow
+from wattpack.kube.sleep.keeper import Keeper
+from wattpack.kube.sleep.promises import waits
 from wattpack.kube.view import View
 from wattpack.kube.watch import Watch
 from wattpack.kube.wire import (
@@ -72,6 +74,7 @@ class Service:
         self.binder = Binder(self)
         self.shadow = Shadow(self.view, self.metrics) if config.mode == "shadow" else None
         self.decisions: OrderedDict[tuple[str, str], Decision] = OrderedDict()
+        self.sleep = Keeper(self, config.sleep) if config.sleep is not None else None
         self.ranking = Ranking(())
         self.power_errors: list[PowerRow] = []  # modelled against measured, by model
 
@@ -91,11 +94,15 @@ class Service:
         self.view.replace_pods(pods)
         if self.shadow:
             self.shadow.pods_changed(first=not self.pods.listed)
+        if self.sleep:
+            self.sleep.saw_all(pods)
 
     def change_pod(self, event: str, pod: Pod) -> None:
         self.view.change_pod(event, pod)
         if self.shadow:
             self.shadow.pods_changed()
+        if self.sleep:
+            self.sleep.saw(event, pod)
 
     async def relist(self) -> None:
         """Read again what another replica may have written."""
@@ -129,8 +136,12 @@ class Service:
         kept = self.view.cluster.keeps(pod.uid)
         if kept is not None:  # the scheduler does not know of the Binding yet
             return answer_for(args, [name for name in offered_names(args) if name == kept.node])
+        if self.sleep is not None and (promised := self.sleep.promises.answer(pod, args)) is not None:
+            return promised
         numbers, _ = self.ranking_of_nodes().asked(args)
         decision = self.decide(pod, numbers, args.pod)
+        if decision is not None and decision.promised:
+            return waits(args, decision.node, decision.promised)
         if decision is None or not decision.node:
             if pod.claims and await self.claim_binder.free_unusable(pod):
                 return FilterAnswer(error="wattpack: its claims were given back, as it does not fit on their node")
@@ -171,10 +182,19 @@ class Service:
         return BindAnswer(await self.binder.bind(args))
 
     def decide(self, pod: PodFacts, offered: NDArray[np.int64], shown: Pod) -> Decision | None:
-        """Decide and assume at once: kube-scheduler goes on to the next pod before it binds this one."""
+        """Decide and assume at once: kube-scheduler goes on to the next pod before it binds this one.
+
+        A pod that no node offered has room for may be promised one that sleeps.
+        """
         cluster = self.view.cluster
         cluster.forget(pod.uid)
         decision, pod, devices = self.view.decide(pod, offered, shown)
+        if self.sleep is not None and decision is not None and not decision.node and not pod.claims:
+            promised = self.sleep.promises.make(shown, pod)
+            if promised is not None:
+                self.note_promise(promised)
+                return promised
+            cluster.would_decide(pod, offered)  # the reasons of the nodes offered, not of those that sleep
         placed = decision is not None and decision.node != ""
         self.metrics.count(
             "wattpack_decisions_total", policy=self.config.policy, outcome="placed" if placed else "failed"
@@ -193,6 +213,13 @@ class Service:
             self.events.add(decision)
         self.keep(decision)
         return decision
+
+    def note_promise(self, decision: Decision) -> None:
+        """A pod was promised a node that is to wake."""
+        decision.at = now_text()
+        self.metrics.count("wattpack_decisions_total", policy=self.config.policy, outcome="promised")
+        self.events.add(decision)
+        self.keep(decision)
 
     def refusal(self, decision: Decision | None, names: list[str], closed: dict[str, str]) -> FilterAnswer:
         """Every node with its reason.

@@ -27,13 +27,12 @@ from wattpack.kube.place_pods import Task, place_pods
 from wattpack.kube.pools import in_pools
 from wattpack.kube.read_claims import Usable, with_claims
 from wattpack.kube.read_node import gpu_memories, read_node, with_slices
-from wattpack.kube.read_pod import FINISHED, read_cpu_and_memory, read_pod
+from wattpack.kube.read_pod import FINISHED, belongs_to_node, read_cpu_and_memory, read_pod
 from wattpack.kube.reading import Reading
 from wattpack.model.pools import CPU, HELD, NONE, only_words
 from wattpack.model.tasks import TaskClass
 
 NAMELESS = "without a name, expected metadata.name"
-MIRROR = "kubernetes.io/config.mirror"  # the annotation of a static pod
 
 
 class Access(NamedTuple):
@@ -255,8 +254,3 @@ def take_snapshot(
     for pod in pods:
         taking.take_pod(pod)
     return taking.finish()
-
-
-def belongs_to_node(pod: Pod) -> bool:
-    owners = {owner.kind for owner in pod.metadata.owner_references}
-    return "DaemonSet" in owners or "Node" in owners or MIRROR in pod.metadata.annotations

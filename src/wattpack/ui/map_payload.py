@@ -15,10 +15,11 @@ from wattpack.engine.core.engine import Engine
 from wattpack.engine.core.state import ALLOCATED, BASE_POWER, CPU_POWER, FRAGMENTATION, GPU_POWER, MICRO
 from wattpack.engine.live.one_decision import place_one, release_one
 from wattpack.engine.moments.options import Sleep
-from wattpack.engine.moments.sleep_run import ASLEEP, AWAKE, NODE_STATES, asleep_power_mw
+from wattpack.engine.moments.sleep_run import NODE_STATES, asleep_power_mw
 from wattpack.model.fragmentation import REASONS
 from wattpack.model.nodes import Datacenter
 from wattpack.model.power import GPU_MILLI, PowerProfile, nodes_power_mw, total_power
+from wattpack.model.sleeping import ASLEEP, AWAKE
 from wattpack.model.tasks import TaskClass
 from wattpack.policies.expression import parse
 from wattpack.report.style import REASONS as REASON_LOOKS

@@ -27,9 +27,8 @@ from wattpack.engine.core.state import (
 from wattpack.engine.moments.events import IDLE_ENDS, NODE_ASLEEP, NODE_AWAKE, is_due, pop, push
 from wattpack.engine.moments.extended_choice import choose_extended, decide_with_extension
 from wattpack.engine.moments.run import NOBODY, MomentRun
-from wattpack.engine.moments.sleep_run import ASLEEP, AWAKE, SHUTTING_DOWN, WAKING
 from wattpack.jit import inner, step
-from wattpack.model.power import node_power_mw
+from wattpack.model.sleeping import ASLEEP, AWAKE, SHUTTING_DOWN, TIERS, WAKING, added_by_waking_mw, who_sleeps
 
 
 @inner
@@ -42,12 +41,12 @@ def decide_somewhere(state: State, plan: Plan, scores: Scores, run: MomentRun, k
         n = decide(state, plan, scores, k, luck)
     if n == NOWHERE and run.sleep.on:
         now = run.sleep.now[0]
-        tier = WAKING
-        while n == NOWHERE and tier <= SHUTTING_DOWN:
-            there = now.waking_nodes if tier == WAKING else now.asleep_nodes + now.transition_nodes - now.waking_nodes
+        tier = 1
+        while n == NOWHERE and tier < len(TIERS):
+            first, last = TIERS[tier]
+            there = now.waking_nodes if first == WAKING else now.asleep_nodes + now.transition_nodes - now.waking_nodes
             if there > 0:
-                last = WAKING if tier == WAKING else ASLEEP
-                n = decide_among_closed(state, plan, scores, k, luck, tier, last)
+                n = decide_among_closed(state, plan, scores, k, luck, first, last)
                 if run.busy.on and n != NOWHERE and scores.scratch.taking_part[0] > 1:
                     n = choose_extended(state, scores, run, i, now_s)
             tier += 1
@@ -89,7 +88,7 @@ def after_placing(state: State, run: MomentRun, k: int, n: int, free: int) -> No
     if node.closed != AWAKE:
         hide(run, node, 1)
         run.hidden[ALLOCATED] += state.tasks[k].gpu_request
-        node.wake_mw = node_power_mw(node) - run.sleep.nodes[n].asleep_mw
+        node.wake_mw = added_by_waking_mw(node, run.sleep.nodes[n].asleep_mw)
     elif node.tasks == 1:
         run.sleep.now[0].busy_nodes += 1
     if node.closed <= WAKING:
@@ -112,7 +111,7 @@ def after_releasing(state: State, run: MomentRun, n: int, free: int, now_s: floa
     run.sleep.now[0].free_gpus += node.gpu_free - free
     if node.tasks == 0:
         run.sleep.now[0].busy_nodes -= 1
-        node.wake_mw = sleeper.idle_mw - sleeper.asleep_mw
+        node.wake_mw = added_by_waking_mw(node, sleeper.asleep_mw)
         sleeper.empty_since_s = now_s
         start_timer(run, n)
 
@@ -262,11 +261,10 @@ def nodes_go_to_sleep(state: State, run: MomentRun, now_s: float) -> None:
         fewest += 1
     if fewest == len(sleep.sleepy_by_gpus) or now.free_gpus - fewest < sleep.reserve_gpus:
         return  # nobody is sleepy, or the reserve lets nobody go
-    for i in range(len(sleep.order)):
-        n = sleep.order[i]
-        if sleep.nodes[n].sleepy != 0 and now.free_gpus - state.nodes[n].gpus >= sleep.reserve_gpus:
-            shut_down(state, run, n)
-            push(run.events, now_s + sleep.shutdown_s, NODE_ASLEEP, n)
+    going = who_sleeps(sleep.order, sleep.nodes.sleepy, state.nodes.gpus, now.free_gpus, sleep.reserve_gpus, sleep.due)
+    for i in range(going):
+        shut_down(state, run, sleep.due[i])
+        push(run.events, now_s + sleep.shutdown_s, NODE_ASLEEP, sleep.due[i])
 
 
 @step

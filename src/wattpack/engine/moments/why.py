@@ -13,9 +13,9 @@ from wattpack.engine.moments.extension import extensions_w
 from wattpack.engine.moments.options import FIFO
 from wattpack.engine.moments.record import NO_PART, WAITING
 from wattpack.engine.moments.simulate import Simulation
-from wattpack.engine.moments.sleep_run import AWAKE
 from wattpack.model.fit import FITS
 from wattpack.model.power import added_power_mw, total_power
+from wattpack.model.sleeping import AWAKE
 
 # What holds a waiting task back.
 NOT_ARRIVED = "not arrived"

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+import msgspec
+
 from wattpack.kube.dra.capacity import consumed, fits
 from wattpack.kube.dra.cel import SelectorError, matches
 from wattpack.kube.dra.gpus import NodeGpus, Part, gpus_of, is_gpu
@@ -36,6 +38,11 @@ class Inventory:
         self._devices: dict[str, NodeDevices] = {}
         self._gpus: dict[str, NodeGpus] = {}
         self._matching: dict[str, dict[Ask, Matching]] = {}
+        # Thousands of devices are alike but for their names: a request is evaluated once for each sort of them.
+        self._sorts: dict[bytes, int] = {}
+        self._sort_of: dict[Offered, int] = {}
+        self._serving: dict[Ask, dict[int, bool | SelectorError]] = {}
+        self._milli: dict[Ask, dict[tuple[int, int], int]] = {}
 
     def forget_node(self, name: str) -> None:
         """The node's labels may have changed, and with them the devices that it can reach."""
@@ -68,15 +75,33 @@ class Inventory:
         return found
 
     def _find(self, ask: Ask, devices: NodeDevices) -> Matching:
-        found = []
+        found: list[Offered] = []
         fault = devices.faults[0] if devices.faults and ask.number == 0 else ""
+        answers = self._serving.setdefault(ask, {})
         for offered in devices.devices:
-            try:
-                if self.serves(ask, offered):
-                    found.append(offered)
-            except SelectorError as problem:
-                return Matching(() if ask.number == 0 else tuple(found), str(problem))
+            sort = self.sort(offered)
+            answer = answers.get(sort)
+            if answer is None:
+                try:
+                    answer = self.serves(ask, offered)
+                except SelectorError as problem:
+                    answer = problem
+                answers[sort] = answer
+            if isinstance(answer, SelectorError):
+                return Matching(() if ask.number == 0 else tuple(found), str(answer))
+            if answer:
+                found.append(offered)
         return Matching(() if fault else tuple(found), fault)
+
+    def sort(self, offered: Offered) -> int:
+        """The same number for devices that differ in name, pool and node alone: they serve the same requests."""
+        found = self._sort_of.get(offered)
+        if found is None:
+            device, said = offered.device, offered.said
+            parts = (said.attributes, said.capacity, device.taints, device.binding_conditions, offered.shared)
+            text = msgspec.json.encode((offered.id.driver, bool(offered.node), *parts))
+            found = self._sort_of[offered] = self._sorts.setdefault(text, len(self._sorts))
+        return found
 
     def serves(self, ask: Ask, offered: Offered) -> bool:
         """Raises SelectorError."""
@@ -98,7 +123,11 @@ class Inventory:
             return 0
         if not offered.shared:
             return part.milli
-        return share_milli(consumed(dict(ask.capacity), offered.said.capacity) or {}, offered, part.milli)
+        answers, key = self._milli.setdefault(ask, {}), (self.sort(offered), part.milli)
+        if key not in answers:
+            amounts = consumed(dict(ask.capacity), offered.said.capacity) or {}
+            answers[key] = share_milli(amounts, offered, part.milli)
+        return answers[key]
 
 
 def share_milli(amounts: Mapping[str, int], offered: Offered, of_milli: int = GPU_MILLI) -> int:
