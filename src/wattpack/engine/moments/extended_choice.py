@@ -23,8 +23,8 @@ from wattpack.engine.moments.busy_run import BINS, BusyRun
 from wattpack.engine.moments.extension import extension_w, own_share, share_told, slowness
 from wattpack.engine.moments.lengths import look_again, part_of_share
 from wattpack.engine.moments.run import NOBODY, MomentRun
-from wattpack.engine.moments.sleep_run import AWAKE
 from wattpack.jit import inner, step
+from wattpack.model.sleeping import AWAKE
 
 LOOKED_AT = 2  # nodes at each decision whose tasks have grown older
 MANY = 32  # where more than one node in so many may win, a walk over all nodes is faster than one over buckets

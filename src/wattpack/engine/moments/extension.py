@@ -8,6 +8,8 @@ A task also pays for the share of the node that it takes, and of the extension f
 
     watts = (idle watts - watts asleep) * (share + price * (1 - share) * extension / d)
 
+With lengths that are learnt, `price` is half on nodes in use, and d counts less while few tasks have ended (`doubt`).
+
 The whole extension would charge the first task on a large node for all that come after it: on mixed fleets tasks then
 crowd on small hungry nodes. An empty node is extended by d. Other policies see its whole idle watts (`wake_mw` of its
 record) in the power that is added; here that is taken out again. Scores are cached until a node changes, and the
