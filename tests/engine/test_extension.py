@@ -23,6 +23,7 @@ from wattpack.engine.moments.simulate import Simulation, new_simulation, split_b
 from wattpack.engine.moments.why import with_extension
 from wattpack.errors import UserError
 from wattpack.model.nodes import Datacenter
+from wattpack.model.sleeping import AWAKE
 from wattpack.model.target import Target
 from wattpack.model.tasks import TaskClass, Workload
 from wattpack.model.timed_tasks import TimedTasks
@@ -196,11 +197,12 @@ def test_the_search_finds_what_a_plain_walk_over_all_nodes_finds(durations: str,
         for i in coming[:: max(len(coming) // 60, 1)].tolist():
             k = int(run.tasks.task_class[i])
             chosen = decide_with_extension(engine.state, engine.plan, engine.scores, run, k, i, horizon_s)
-            shown = explain(engine, k, run.luck[i])
+            awake = np.asarray(engine.state.nodes.closed) == AWAKE
+            shown = explain(engine, k, run.luck[i], awake)
             more_w = np.zeros(len(datacenter))
             extensions_w(engine.state, run, i, horizon_s, more_w)
-            exactly = np.where(shown.takes_part, shown.total - more_w, -np.inf)
-            values = np.where(shown.takes_part, plain_values(found, i, horizon_s, shown.total), -np.inf)
+            exactly = np.where(shown.takes_part, shown.raw[0] - more_w, -np.inf)
+            values = np.where(shown.takes_part, plain_values(found, i, horizon_s, shown.raw[0]), -np.inf)
             if not shown.takes_part.any():
                 assert chosen == NOWHERE
                 continue
