@@ -89,7 +89,7 @@ def test_a_member_that_loses_much_on_few_seeds_is_passed_over(monkeypatch):
     assert found.expression == "epsilon"
     (passed_over,) = (member for member in found.members if member.expression == "ocs")
     assert passed_over.grar_below > -GRAR_LOSS["fill-up"]
-    assert passed_over.unlucky_below < -searching.UNLUCKY_LOSS
+    assert passed_over.unlucky_below < -searching.UNLUCKY_LOSS["fill-up"]
 
 
 def test_ties_go_to_the_first(monkeypatch):

@@ -10,6 +10,7 @@ from kube.api_in_memory import asked, gpu_left, in_a_loop, reservation_of, to_bi
 from kube.claims_in_memory import ClaimsInMemory, serving, two_nodes_with_slices
 from wattpack.kube.client import ApiError
 from wattpack.kube.dra.objects import DELETE_PROTECTION
+from wattpack.kube.questions import fit
 from wattpack.kube.reservations import State
 from wattpack.kube.run import take_config
 from wattpack.kube.service import Service
@@ -306,3 +307,35 @@ async def test_a_new_configuration_keeps_what_claims_hold_and_what_is_promised()
     assert gpu_left(service, "a") == [0, 1000]
     assert (await service.bind(to_bind("q", "a"))).error == ""
     assert client.allocated("q") == ("a", ["gpu-0"], ["q"])
+
+
+@in_a_loop
+async def test_shadow_mode_reads_claims_and_writes_none() -> None:
+    """A pod that another scheduler binds, seen before its claim is; then the claim."""
+    client = two_nodes_with_slices("p", "q")
+    service = await serving(client, mode="shadow")
+    assert service.shadow is not None
+    client.pods["p"]["spec"]["nodeName"] = "b"
+    service.change_pod("MODIFIED", client.pod("p"))
+    client.allocate("p", "b", "gpu-0", pod="p", milli=500)
+    assert gpu_left(service, "b") == [500, 1000]
+    client.allocate("q", "b", "gpu-1", pod="q", milli=500)
+    client.pods["q"]["spec"]["nodeName"] = "b"
+    service.change_pod("MODIFIED", client.pod("q"))
+    assert gpu_left(service, "b") == [500, 500]
+    rows = {row["pod"]: row for row in service.shadow.table()["pods"]}
+    assert rows["default/q"]["policy_node"] == "b"  # beside p, on its GPU
+    assert client.written == []
+    assert "shadow mode" in (await service.filter(asked(client.pod("q"), "a", "b"))).error
+
+
+@in_a_loop
+async def test_fit_says_where_a_pod_with_a_claim_would_go_and_changes_nothing() -> None:
+    client = two_nodes_with_slices("p", "q")
+    service = await serving(client)
+    await placed(service, client, "p")
+    decision = fit(service.view, client.pod("q"))
+    assert decision is not None
+    assert (decision.node, decision.gpus) == ("a", (0,))
+    assert "a/gpu-0" in decision.note
+    assert client.written == ["p", "p/status"]

@@ -25,9 +25,10 @@ PORTFOLIO = (
 GRAR_LOSS = {FILL_UP: 0.001, STEADY: 0.002}
 # The mean of a check may hide what single seeds lose: a member that loses nothing on most seeds and one task of eight
 # GPUs on others was below FGD by 0.004 on the few seeds of a real run. So the mean of so many other seeds, one standard
-# deviation below what is expected of it, must not be below FGD's GRAR by more than this.
+# deviation below what is expected of it, must not be below FGD's GRAR by more than this. Not in a steady state: there
+# the GRAR of a fleet of 1,000 GPUs differs by 0.02 between seeds, and FGD was chosen where `ocs@1` served 0.001 more.
 FEW_SEEDS = 4
-UNLUCKY_LOSS = 0.002
+UNLUCKY_LOSS = {FILL_UP: 0.002, STEADY: 1.0}
 TRIED_LOSS = {FILL_UP: 0.004, STEADY: 0.01}
 MOST_CHECKS = 6
 # The last of them are for members that lost nothing in the trial: after six that lost a little, FGD was chosen although
@@ -50,7 +51,7 @@ class Member:
 
     def serves_as_much(self, regime: str) -> bool:
         """Whether it serves as much as FGD."""
-        return self.grar_below >= -GRAR_LOSS[regime] and self.unlucky_below >= -UNLUCKY_LOSS
+        return self.grar_below >= -GRAR_LOSS[regime] and self.unlucky_below >= -UNLUCKY_LOSS[regime]
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from wattpack.kube.gpus import gpu_numbers
 from wattpack.kube.not_understood import blocked
 from wattpack.kube.objects import Pod, Unreadable
 from wattpack.kube.read_claims import Usable
+from wattpack.kube.reservations import State as Held
 from wattpack.kube.view import View
 from wattpack.model.power import nodes_power_mw
 
@@ -111,7 +112,9 @@ def explain_now(view: View, uid: str) -> Decision | None:
     if pod is None or cluster.engine() is None:
         return None
     with cluster.without(uid) as reservation:
-        place = f"it is on {reservation.node}" if reservation else "it is on no node"
+        promised = reservation is not None and reservation.state is Held.PROMISED
+        how = "promised" if promised else "on"
+        place = f"it is {how} {reservation.node}" if reservation else "it is on no node"
         note = f"not decided by this process: how it would be decided now; {place}"
         return costed_decision(view, pod, None, note)
 

@@ -23,6 +23,7 @@ from wattpack.kube.dialects.node_devices import node_count
 from wattpack.kube.dra.allocate import Allocated
 from wattpack.kube.dra.claims import Claims
 from wattpack.kube.facts import PodFacts
+from wattpack.kube.gpus import bits
 from wattpack.kube.not_understood import unknown_accelerators
 from wattpack.kube.objects import Node, Pod, Unreadable
 from wattpack.kube.read_claims import Usable, with_claims
@@ -166,7 +167,12 @@ class View:
         """Nodes that can serve the pod's claims, with the GPUs that may be chosen; None: it has no claims."""
         if self.claims is None or not self.reads_claims:
             return None
-        return with_claims(pod, facts, self.claims, self.listed()).usable
+        try:
+            return with_claims(pod, facts, self.claims, self.listed()).usable
+        except Unreadable:
+            if self.claim_pods is None:
+                raise
+            return {facts.node: bits(facts.gpus or ())}  # a claim that is not shown yet: the pod stays where it is
 
     def update_pod(self, pod: Pod) -> None:
         uid = pod.metadata.uid

@@ -19,7 +19,8 @@ prometheus = {{ toJson .Values.prometheus.url }}
 {{- if .Values.allocateClaims }}
 allocate_claims = true
 {{- end }}
-{{ include "wattpack.tomlOfTheProcess" . }}{{- with $config.models }}
+{{ include "wattpack.tomlOfTheProcess" . }}
+{{- include "wattpack.tomlOfSleep" . }}{{- with $config.models }}
 [models]
 {{- range $label, $model := . }}
 {{ toJson $label }} = {{ toJson $model }}

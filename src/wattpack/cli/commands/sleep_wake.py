@@ -22,6 +22,7 @@ def sleep_wake_command(
     config: Path | None = None,
     direct: bool = False,
     timeout: str = "20m",
+    stop: str | None = None,
 ) -> None:
     """Wake nodes that sleep, were given up or left alone, and take wattpack's marks off them.
 
@@ -42,6 +43,8 @@ def sleep_wake_command(
         Do not wait for the service: turn the machines on and open the nodes from here.
     timeout
         How long to wait for all of them, for example 20m.
+    stop
+        Namespace of the service: it is labelled first, so that no node goes to sleep meanwhile or afterwards.
     """
     limit_s = seconds_of(timeout, "--timeout")
     from wattpack.kube.config import read_config
@@ -52,10 +55,13 @@ def sleep_wake_command(
     sleep = settings.sleep if settings is not None else None
 
     async def work(client: Client) -> dict[str, str]:
-        from wattpack.kube.sleep.people import ask_for, wake_directly
+        from wattpack.kube.sleep.people import ask_for, stop_sleep, wake_directly
         from wattpack.kube.sleep.record import WAKE
         from wattpack.kube.switches import new_switch
 
+        if stop is not None:
+            await stop_sleep(client, stop)
+            print(f"namespace {stop}: labelled, no node goes to sleep")
         names = await nodes_meant(client, list(nodes), all)
         if not names:
             print("no node sleeps")

@@ -14,6 +14,8 @@ from wattpack.kube.client import ApiError, Client
 from wattpack.kube.constraints import is_ready
 from wattpack.kube.objects import NODE, Node
 from wattpack.kube.sleep.record import (
+    KILL_LABEL,
+    KILLED,
     Record,
     ask,
     changed_record,
@@ -40,6 +42,12 @@ async def get_node(client: Client, name: str) -> Node:
 async def ask_for(client: Client, name: str, wish: str | None) -> Node:
     """Write the wish on the Node; None takes it back."""
     return await _patch(client, name, lambda node: ask(node, wish))
+
+
+async def stop_sleep(client: Client, namespace: str) -> None:
+    """Set the label that stops the service of this namespace."""
+    body = {"metadata": {"labels": {KILL_LABEL: KILLED}}}
+    await client.call("PATCH", f"/api/v1/namespaces/{namespace}", body)
 
 
 async def _patch(client: Client, name: str, body: Callable[[Node], object]) -> Node:
