@@ -49,7 +49,7 @@ class Emulator:
 
     def start(self) -> Emulator:
         program: list[object] = (
-            ["-m", "sushy_tools.emulator.main"] if self.delay_s is None else [HERE / "fast_emulator.py"]
+            ["-m", "sushy_tools.emulator.main"] if self.delay_s is None else ["-P", HERE / "fast_emulator.py"]
         )
         command = [sys.executable, *program, "--config", self.folder / "conf.py", "--fake"]
         command += ["--interface", "127.0.0.1", "--port", self.port, "--feature-set", "minimum"]
