@@ -28,11 +28,11 @@ SWF = """; Version: 2.2
 2 30 0 -1 4 -1 -1 4 100 -1 5 1 1 1 1 1 -1 -1
 3 45 0 10 -1 -1 -1 70 100 1048576 1 1 1 1 1 1 -1 -1
 """
-SACCT = """JobID|Submit|Start|End|State|NNodes|AllocTRES|ReqTRES|User
-10|2026-03-01T10:00:00|2026-03-01T10:00:05|2026-03-01T11:00:05|COMPLETED|2|billing=32,cpu=32,gres/gpu=4,gres/gpu:a100=4,mem=128G,node=2||ann
-10.batch|2026-03-01T10:00:05|2026-03-01T10:00:05|2026-03-01T11:00:05|COMPLETED|1|cpu=16,mem=64G,node=1||
-11|2026-03-01T10:05:00|2026-03-01T10:06:00|Unknown|RUNNING|1|cpu=8,gres/gpu:h100=1,mem=4096M,node=1||bob
-12|2026-03-01T10:07:00|Unknown|Unknown|PENDING|1||cpu=1,mem=1G,node=1|bob
+SACCT = """JobID|Submit|Start|End|State|NNodes|AllocTRES|ReqTRES
+10|2026-03-01T10:00:00|2026-03-01T10:00:05|2026-03-01T11:00:05|COMPLETED|2|billing=32,cpu=32,gres/gpu=4,gres/gpu:a100=4,mem=128G,node=2|
+10.batch|2026-03-01T10:00:05|2026-03-01T10:00:05|2026-03-01T11:00:05|COMPLETED|1|cpu=16,mem=64G,node=1|
+11|2026-03-01T10:05:00|2026-03-01T10:06:00|Unknown|RUNNING|1|cpu=8,gres/gpu:h100=1,mem=4096M,node=1|
+12|2026-03-01T10:07:00|Unknown|Unknown|PENDING|1||cpu=1,mem=1G,node=1
 """
 
 
