@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import NamedTuple
+
+import msgspec
 
 from wattpack.kube.constraints import selects
 from wattpack.kube.dra.objects import BasicDevice, ConsumedCounters, Device, ResourceSlice, SliceSpec
@@ -40,6 +43,11 @@ class Offered:
     node: str  # the one node that has the device; "": not tied to one
     selector: NodeSelector | None
     everywhere: bool
+
+    @cached_property
+    def capacity_text(self) -> bytes:
+        """Equal for devices whose capacity and policies are equal."""
+        return msgspec.json.encode(self.said.capacity)
 
     @property
     def shared(self) -> bool:
