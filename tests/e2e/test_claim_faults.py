@@ -16,14 +16,14 @@ from pathlib import Path
 import pytest
 
 from e2e.api import wait_until
-from e2e.audit import placements
+from e2e.audit import pending, placements
 from e2e.chaos import Rule
 from e2e.claim_audit import claims_of, shares_of
 from e2e.claim_objects import CLAIMS, SLICES, bare_node, slice_object
 from e2e.claim_scene import ClaimScene
 from e2e.cluster import Cluster
 from e2e.pod_watch import PODS
-from e2e.scene import LEASE_S, MODELS
+from e2e.scene import LEASE_S, MODELS, SETTLE_S
 from e2e.test_live_faults import SCHEDULER_LEASE
 
 pytestmark = pytest.mark.e2e
@@ -112,8 +112,14 @@ def test_devices_that_another_allocator_takes_at_the_same_moment_are_left_to_it(
 
         scene.behind.add(Rule("PATCH", ALLOCATION, times=8, skip=10, before_with_body=take_first))
         scene.start_scheduler()
-        scene.settle(scene.flow())
+        flow = scene.flow()
+        flow.join(SETTLE_S)
+        wait_until(lambda: pending(cluster.admin) == ["rival"], SETTLE_S, "all pods but the rival's are bound")
+        assert scene.faults() == []
         assert len(taken) >= 3
+        cluster.admin.delete(f"{PODS}/rival")
+        wait_until(lambda: rival_gpus(cluster) == 0, 60, "the rival's claims are freed")
+        scene.settle(flow)
 
 
 def test_a_slice_that_changes_and_a_node_that_goes_in_between_take_nothing_with_them(cluster: Cluster) -> None:
@@ -216,3 +222,7 @@ def test_pods_that_share_a_claim_are_on_one_node_and_hold_it_together(cluster: C
         wait_until(lambda: len(claims_of(cluster.admin)["shared"]["status"]["reservedFor"]) == 1, 30, "one pod is left")
         scene.settle(still)
         assert len(shares_of(claims_of(cluster.admin)["shared"])) == 1
+
+
+def rival_gpus(cluster: Cluster) -> int:
+    return sum(len(shares_of(claim)) for name, claim in claims_of(cluster.admin).items() if name.startswith("rival"))

@@ -36,7 +36,7 @@ class Lease:
         self.seen: tuple[str, str] = ("", "")  # holder and renewal time as last read
         self.seen_s = 0.0  # when we first read that, by our own clock: the clocks of replicas may differ
         self.lock = asyncio.Lock()
-        self.keeps_while_idle = False  # it is renewed without requests, until another replica is asked
+        self.keeps_while_idle = False  # nodes sleep: it is renewed without requests, until another replica is asked
         self.tried_s = float("-inf")  # when it was last tried to be taken without a request
 
     @property
@@ -63,7 +63,6 @@ class Lease:
             return False
         self.tried_s = time.monotonic()
         async with self.lock:
-            self.keeps_while_idle = True
             return self.left_s() > 0 or await self.take()
 
     async def take(self) -> bool:
@@ -151,7 +150,8 @@ class Lease:
     async def say_asked(self, written: dict[str, Any]) -> None:
         """Write down that requests come to us: a holder without requests gives the lease up then."""
         known = (written["metadata"].get("annotations") or {}).get(ASKED)
-        if known == self.identity or time.monotonic() - self.asked_s > self.config.duration_s:
+        asked = time.monotonic() - self.asked_s < self.config.duration_s
+        if not self.keeps_while_idle or not asked or known == self.identity:
             return
         body = {"metadata": {"annotations": {ASKED: self.identity}}}
         await self.client.call("PATCH", f"{self.path}/{self.config.name}", body, self.config.duration_s / 3)

@@ -25,7 +25,7 @@ from wattpack.kube.kubeconfig import Access
 from wattpack.kube.measured import errors_by_model, measure
 from wattpack.kube.service import Service
 from wattpack.kube.shadow import Shadow
-from wattpack.kube.sleep.keeper import Keeper, run_sleep
+from wattpack.kube.sleep.keeper import run_sleep
 from wattpack.kube.view import View
 from wattpack.kube.watch import number
 
@@ -205,10 +205,9 @@ async def take_config(service: Service, config: Config) -> None:
     )  # before the pods: GPUs that a claim holds count with its pod's reservation
     view.replace_pods(pods[0])
     view.cluster.engine()
-    before, service.sleep = service.sleep, None
+    before = service.sleep
     service.view, service.config = view, config
-    if config.sleep is not None:
-        service.sleep = Keeper(service, config.sleep, before)
+    service.start_sleep(config)
     for watch, (_, version) in ((service.nodes, nodes), (service.pods, pods)):
         watch.floor = max(watch.floor, number(version))
     service.events = Events(service.client, service.metrics, config.events)

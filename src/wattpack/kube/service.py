@@ -74,9 +74,16 @@ class Service:
         self.binder = Binder(self)
         self.shadow = Shadow(self.view, self.metrics) if config.mode == "shadow" else None
         self.decisions: OrderedDict[tuple[str, str], Decision] = OrderedDict()
-        self.sleep = Keeper(self, config.sleep) if config.sleep is not None else None
+        self.sleep: Keeper | None = None
+        self.start_sleep(config)
         self.ranking = Ranking(())
         self.power_errors: list[PowerRow] = []  # modelled against measured, by model
+
+    def start_sleep(self, config: Config) -> None:
+        """Keep nodes as `[sleep]` says. A keeper that was there is taken over, not closed."""
+        before = self.sleep
+        self.sleep = Keeper(self, config.sleep, before) if config.sleep is not None else None
+        self.lease.keeps_while_idle = config.sleep is not None and config.sleep.acts
 
     # ---- called by the watches; on `self.view`, which a new configuration replaces
 

@@ -59,3 +59,26 @@ def test_parts_of_a_gpu_take_its_counters() -> None:
     taken.free("x")
     assert taken.fits_counters(a, pools)
     assert not taken.fits_counters(whole, pools)
+
+
+def test_a_device_is_overbooked_when_claims_hold_more_of_it_than_there_is() -> None:
+    counters = [{"name": "g", "counters": {"memory": {"value": "80Gi"}}}]
+    uses = [{"counterSet": "g", "counters": {"memory": {"value": "80Gi"}}}]
+    parts = [device(name, consumesCounters=uses) for name in ("a", "b")]
+    capacity = {"milli": {"value": "1000"}}
+    pools = Pools(
+        [make_slice(device("gpu-0", allowMultipleAllocations=True, capacity=capacity), *parts, sharedCounters=counters)]
+    )
+    shared, a, b = pools.by_node["n1"]
+    taken = Taken()
+    taken.hold("x", [share("600")])
+    taken.hold("y", [share("400")])
+    assert not taken.overbooked(shared, pools)
+    taken.hold("y", [share("401")])
+    assert taken.overbooked(shared, pools)
+    taken.hold("y", [Result("r", *GPU)])  # the whole device beside a share
+    assert taken.overbooked(shared, pools)
+    taken.hold("z", [Result("r", *a.id)])
+    assert not taken.overbooked(a, pools)
+    taken.hold("w", [Result("r", *b.id)])  # another part, and the counters are exhausted twice
+    assert taken.overbooked(a, pools)

@@ -179,3 +179,13 @@ async def test_without_act_nothing_is_changed_and_what_would_be_is_told() -> Non
     assert world.keeper.sight.would_sleep == ["n0"]
     events = [event for event in world.service.events.queue if getattr(event, "reason", "") == "WattpackWouldSleep"]
     assert len(events) == 1  # not one in every step
+
+
+@in_a_loop
+async def test_nodes_asleep_stay_so_in_mode_advise_and_that_is_told() -> None:
+    world = await (await World(machines=1).start()).all_asleep()
+    world.config = World(machines=0, mode="advise").config
+    await world.start()
+    await world.step(times=3)
+    assert world.state("n0") is State.ASLEEP
+    assert world.keeper.stopped == "mode advise: 1 nodes with a record stay as they are"

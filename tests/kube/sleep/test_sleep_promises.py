@@ -44,6 +44,9 @@ async def test_a_pod_that_fits_only_on_a_node_asleep_is_promised_it_and_bound_wh
     assert refused.failed_and_unresolvable_nodes == {"elsewhere": why}
     await world.until(promise.node, State.AWAKE)
     assert await world.place(pod) == promise.node
+    decision = world.service.explain("default", "p")
+    assert decision is not None
+    assert "chosen among" in decision.words()
     assert world.api.bindings == [("p", promise.node)]
 
 

@@ -167,9 +167,7 @@ class Keeper:
         if asked_of(node) in (WAKE, HOLD):
             return "asked for by a person"
         if name in self.sight.promised:
-            waiting = [reservation.pod for reservation in self.service.view.cluster.reservations.promises()]
-            first = next(pod for pod in waiting if pod.uid == self.sight.promised[name][0])
-            return f"pod {first.namespace}/{first.name} waits for it"
+            return f"pod {self.sight.promised[name][0]} waits for it"
         if name in self.sight.busy and not self.carry_out.moves_away(name):
             return f"pod {self.sight.busy[name][0]} is on it"
         if name not in self.sight.selected:
@@ -203,6 +201,8 @@ class Keeper:
     def tell_advice(self) -> None:
         """Mode advise: an event on each node that would be switched off, once while that lasts."""
         named, pool = set(self.sight.would_sleep), self.sight.pool
+        left = [name for name, state in self.sight.states.items() if state is not State.AWAKE]
+        self.stopped = f"mode advise: {len(left)} nodes with a record stay as they are" if left else ""
         for name in sorted(named - self.advised):
             saved_w = pool.saved_w([name]) if pool is not None else 0.0
             words = f"empty for {self.config.idle}: switched off it would save {saved_w:.0f} W"
@@ -221,8 +221,12 @@ async def run_sleep(service: Service) -> None:
     """Steps until it is cancelled."""
     try:
         while True:
-            if service.sleep is not None:
-                await service.sleep.step()
+            try:
+                if service.sleep is not None:
+                    await service.sleep.step()
+            except Exception:  # pods are placed all the same, and the next step looks again
+                service.metrics.count("wattpack_sleep_errors_total", what="fault")
+                log.exception("sleep")
             await asyncio.sleep(STEP_S)
     finally:
         if service.sleep is not None:

@@ -63,6 +63,9 @@ class Promises:
         if reservation.node in offered_names(args):
             cluster.reservations.redeem(reservation, self.keeper.now_s())
             self.keeper.service.metrics.count("wattpack_sleep_promises_total", outcome="kept")
+            decision = self.keeper.service.decisions.get((pod.namespace, pod.name))
+            if decision is not None and decision.uid == pod.uid:
+                decision.promised = ""  # from here on it is placed
             return answer_for(args, [reservation.node])
         state = self.keeper.sight.states.get(reservation.node, State.AWAKE)
         return waits(args, reservation.node, state.value)

@@ -29,7 +29,7 @@ class Sight:
     selected: set[str] = field(default_factory=set)
     states: dict[str, State] = field(default_factory=dict)  # of selected nodes, and of all others with a record
     busy: dict[str, list[str]] = field(default_factory=dict)  # node -> pods of workloads there, or reserved there
-    promised: dict[str, list[str]] = field(default_factory=dict)  # node -> uids of pods that are promised it
+    promised: dict[str, list[str]] = field(default_factory=dict)  # node -> pods that are promised it
     usable: set[str] = field(default_factory=set)  # selected, awake, Ready, and open to pods
     pool: Pool | None = None
     would_sleep: list[str] = field(default_factory=list)  # by the rule, before any limit but the floor
@@ -69,7 +69,8 @@ class Sight:
                 pod = reservation.pod
                 self.busy.setdefault(reservation.node, []).append(f"{pod.namespace}/{pod.name}")
         for reservation in view.cluster.reservations.promises():
-            self.promised.setdefault(reservation.node, []).append(reservation.pod.uid)
+            pod = reservation.pod
+            self.promised.setdefault(reservation.node, []).append(f"{pod.namespace}/{pod.name}")
 
     def apply_rule(self, nodes: dict[str, Node], now_s: float) -> None:
         self.would_sleep, self.would_wake = [], []
