@@ -1,7 +1,8 @@
 """A day on 200 nodes that sleep: a real control plane, a real Redfish emulator, and the simulator on the same tasks.
 
-What depends on the speed of the machine, waits and the distance to the simulation, is printed and not asserted: the
-emulator needs 10 ms of a core for a call, so a busy machine switches nodes late.
+Not part of `make e2e` yet: on a busy machine of two cores the live run is not within 5 % of the simulation (118 nodes
+asleep against 138, 0.544 against 0.484 kWh; the emulator needs 10 ms of a core for a call, so nodes are switched
+late). Run it by hand: pytest -m e2e -s tests/e2e/day_of_sleep.py
 """
 
 from __future__ import annotations
