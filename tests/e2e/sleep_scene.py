@@ -172,10 +172,13 @@ def record_of(node: Json) -> Json | None:
 def unexplained(api: Api, emulator: Emulator | None = None) -> list[str]:
     """Nodes that are marked, or whose machine is off, without a record that says why and how to undo it."""
     found = []
+    nodes = [node["metadata"]["name"] for node in api.list("/api/v1/nodes")] if emulator is not None else []
+    # The power first: a machine that is off then must have had its record before.
+    are_off = {name for name in nodes if emulator is not None and emulator.power(name) == "Off"}
     for node in api.list("/api/v1/nodes"):
         name, spec, record = node["metadata"]["name"], node["spec"], record_of(node)
         marked = spec.get("unschedulable") or any(taint["key"] == TAINT for taint in spec.get("taints") or [])
-        off = emulator is not None and emulator.power(name) == "Off"
+        off = name in are_off
         if (marked or off) and not (record and record["why"] and name in record["undo"]):
             found.append(f"{name}: marked {bool(marked)}, off {off}, record {record}")
     return found

@@ -18,6 +18,9 @@ from ui.page_server import CHROMIUM
 from wattpack.cli import main
 from wattpack.engine.moments.sleep_run import NODE_STATES
 from wattpack.experiments.timed_run_files import read_series
+from wattpack.kube.sleep.record import ASK, WAKE
+from wattpack.kube.sleep.states import State
+from wattpack.kube.sleep.status import status_of
 
 ROOT = Path(__file__).parents[2]
 SHOTS = ROOT / "out" / "ui-screens"  # looked at by people; git ignores it
@@ -271,6 +274,19 @@ def test_live_shows_what_the_service_says_and_changes_nothing(new_tab, live):
     ]
     assert "mode choose" in tab.locator("#live-answer .note").first.inner_text()
     assert json.dumps(live.service.state()) == before
+    assert tiles[4] == "2"  # nodes asleep
+    asleep = rows(tab, "[aria-label^='Nodes that sleep']")
+    told = {row["node"]: row for row in status_of(live.world.keeper)["nodes"]}
+    assert {row[0] for row in asleep} == {"b", "c"}
+    for row in asleep:
+        own = told[row[0]]
+        since, saved = own["since"].replace("T", " ").rstrip("Z"), f"{own['idle_w'] - own['asleep_w']:.0f}"
+        assert row[1:5] == [own["state"], since, own["why"], saved]
+    live.world.api.annotate("c", ASK, WAKE)
+    live.wait(live.world.until("c", State.AWAKE))
+    tab.locator("[aria-label^='Changes seen'] tbody tr", has_text="awake").first.wait_for()
+    seen = rows(tab, "[aria-label^='Changes seen']")
+    assert (seen[0][1], seen[-1][2], seen[0][3]) == ("c", "asleep", "awake")
     assert tab.locator("#view-live button, #view-live input").count() == 0
 
 

@@ -68,3 +68,10 @@ def test_devices_that_wait_for_a_condition_come_last() -> None:
 def test_devices_of_a_pool_that_is_being_updated_are_still_known_by_name() -> None:
     pools = Pools([make_slice(device("gpu-0"), slices=2)])
     assert pools.devices[DeviceId("gpu.example.com", "n1", "gpu-0")].node == "n1"
+
+
+def test_a_pool_with_an_amount_that_cannot_be_read_is_not_used() -> None:
+    broken = [{"name": "s", "counters": {"memory": {"value": "much"}}}]
+    assert faults(Pools([make_slice(device("gpu-0"), sharedCounters=broken)])) == (
+        "pool n1 of gpu.example.com: quantity 'much', expected one like 500m, 2 or 1.5Gi",
+    )

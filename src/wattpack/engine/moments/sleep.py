@@ -25,7 +25,7 @@ from wattpack.engine.core.state import (
     release,
 )
 from wattpack.engine.moments.events import IDLE_ENDS, NODE_ASLEEP, NODE_AWAKE, is_due, pop, push
-from wattpack.engine.moments.extension import choose_extended, decide_with_extension
+from wattpack.engine.moments.extended_choice import choose_extended, decide_with_extension
 from wattpack.engine.moments.run import NOBODY, MomentRun
 from wattpack.jit import inner, step
 from wattpack.model.sleeping import ASLEEP, AWAKE, SHUTTING_DOWN, TIERS, WAKING, added_by_waking_mw, who_sleeps
