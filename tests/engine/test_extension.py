@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -22,6 +23,7 @@ from wattpack.engine.moments.run import MomentRun
 from wattpack.engine.moments.simulate import Simulation, new_simulation, split_by_kind
 from wattpack.engine.moments.why import with_extension
 from wattpack.errors import UserError
+from wattpack.jit import kernel
 from wattpack.model.nodes import Datacenter
 from wattpack.model.sleeping import AWAKE
 from wattpack.model.target import Target
@@ -156,6 +158,12 @@ def test_the_older_a_task_of_a_heavy_tail_the_longer_it_runs() -> None:
     assert busy.gone.shape[1:] == (BINS, BINS)
 
 
+@kernel
+def decided(state: Any, plan: Any, scores: Any, run: Any, k: int, i: int, now_s: float) -> int:
+    """`decide_with_extension`, which has no entry point for Python."""
+    return decide_with_extension(state, plan, scores, run, k, i, now_s)
+
+
 def plain_values(found: Simulation, i: int, now_s: float, total: np.ndarray) -> np.ndarray:
     """Each node's score less its extension, from the formulas of docs/guide/sleep.md, one node at a time."""
     run, nodes = found.run, found.engine.state.nodes
@@ -196,7 +204,7 @@ def test_the_search_finds_what_a_plain_walk_over_all_nodes_finds(durations: str,
         coming = np.flatnonzero(tasks.arrival_s > horizon_s)
         for i in coming[:: max(len(coming) // 60, 1)].tolist():
             k = int(run.tasks.task_class[i])
-            chosen = decide_with_extension(engine.state, engine.plan, engine.scores, run, k, i, horizon_s)
+            chosen = decided(engine.state, engine.plan, engine.scores, run, k, i, horizon_s)
             awake = np.asarray(engine.state.nodes.closed) == AWAKE
             shown = explain(engine, k, run.luck[i], awake)
             more_w = np.zeros(len(datacenter))
