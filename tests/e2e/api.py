@@ -179,13 +179,18 @@ def _decoded(text: bytes) -> Json:
     return value if isinstance(value, dict) else {"value": value}
 
 
-def wait_until(condition: Callable[[], Any], timeout_s: float, what: str, every_s: float = 0.1) -> Any:
-    """The first true value of `condition`. A test that waits says for what: it is the message of its failure."""
+def wait_until(
+    condition: Callable[[], Any], timeout_s: float, what: str | Callable[[], str], every_s: float = 0.1
+) -> Any:
+    """The first true value of `condition`. A test that waits says for what: it is the message of its failure.
+
+    A function as `what` is called when the time is over, to tell how things are then.
+    """
     deadline = time.monotonic() + timeout_s
     while True:
         value = condition()
         if value:
             return value
         if time.monotonic() > deadline:
-            raise AssertionError(f"waited {timeout_s:g} s in vain: {what}")
+            raise AssertionError(f"waited {timeout_s:g} s in vain: {what() if callable(what) else what}")
         time.sleep(every_s)

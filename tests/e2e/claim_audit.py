@@ -94,3 +94,13 @@ def claim_faults(api: Api) -> list[str]:
 def claimed_gpus(api: Api) -> float:
     """GPUs that allocated claims hold."""
     return sum(share.milli for claim in claims_of(api).values() for share in shares_of(claim)) / 1000
+
+
+def still_allocated(api: Api) -> str:
+    """A line for each allocated claim: what it holds, for whom, and whether it is protected or being deleted."""
+    return "\n".join(
+        f"claim {name}: {shares_of(claim)}, reserved for {claim['status'].get('reservedFor')}, "
+        f"finalizers {claim['metadata'].get('finalizers')}, deleted at {claim['metadata'].get('deletionTimestamp')}"
+        for name, claim in claims_of(api).items()
+        if shares_of(claim)
+    )

@@ -10,7 +10,7 @@ import uuid
 
 from e2e.api import ApiError, Json, wait_until
 from e2e.audit import pods_of
-from e2e.claim_audit import claim_faults, claimed_gpus, claims_of
+from e2e.claim_audit import claim_faults, claimed_gpus, claims_of, still_allocated
 from e2e.claim_objects import (
     CLAIMS,
     DRIVER,
@@ -76,12 +76,18 @@ class ClaimScene(Scene):
         return names
 
     def rival_claims(self, count: int) -> list[Json]:
-        """Claims of another allocator's pod, which waits for another scheduler."""
+        """Claims of another allocator's pod, which waits for another scheduler.
+
+        The pod names them all: kube-controller-manager frees the claims that a deleted pod names, and no others.
+        """
+        whole = TaskClass(0, 0, 1, 1000)
+        claims = [self.api.create(CLAIMS, claim_object(f"rival-{i}", whole)) for i in range(count)]
         pod = claiming_pod("rival", TaskClass(0, 0, 0, 0), scheduler="rival")
+        names = [claim["metadata"]["name"] for claim in claims]
+        pod["spec"]["resourceClaims"] = [{"name": name, "resourceClaimName": name} for name in names]
         self.rival = self.api.create(PODS, pod)
         self.deleted.add("rival")
-        whole = TaskClass(0, 0, 1, 1000)
-        return [self.api.create(CLAIMS, claim_object(f"rival-{i}", whole)) for i in range(count)]
+        return claims
 
     def allocate_for_rival(self, claim: Json, node: str, device: str) -> None:
         """Give the whole device to the rival's claim."""
@@ -105,7 +111,11 @@ def empty_claims(cluster: Cluster) -> None:
     api = cluster.admin
     empty(cluster)
     assert pods_of(api) == []
-    wait_until(lambda: claimed_gpus(api) == 0, FREED_S, f"claims without pods are freed: {claims_of(api)}")
+    wait_until(
+        lambda: claimed_gpus(api) == 0,
+        FREED_S,
+        lambda: f"claims without pods are freed; still allocated:\n{still_allocated(api)}",
+    )
     for kind in (CLAIMS, SLICES):
         for item in api.list(kind):
             api.request("DELETE", f"{kind}/{item['metadata']['name']}")

@@ -130,7 +130,9 @@ class Scene:
         return thread
 
     def wait_bound(self, count: int) -> None:
-        wait_until(lambda: len(self.watch.bound_at) >= count, SETTLE_S, f"{count} pods are bound\n{self._logs()}")
+        wait_until(
+            lambda: len(self.watch.bound_at) >= count, SETTLE_S, lambda: f"{count} pods are bound\n{self._logs()}"
+        )
 
     def settle(self, flow: threading.Thread, service: Service | None = None, bound_once: bool = True) -> None:
         """All pods are bound, none twice, no GPU over 1000 milli, and the service counts what the cluster holds."""
@@ -157,7 +159,7 @@ class Scene:
                 and service.metrics()["wattpack_reserved_pods"] == 0
             ),
             20,
-            f"the service counts {held} GPUs as allocated and none as reserved: {service.metrics()}",
+            lambda: f"the service counts {held} GPUs as allocated and none as reserved: {service.metrics()}",
         )
 
     def _create_pod(self, name: str, task: TaskClass) -> None:

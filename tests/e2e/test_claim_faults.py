@@ -18,9 +18,9 @@ import pytest
 from e2e.api import wait_until
 from e2e.audit import pending, placements
 from e2e.chaos import Rule
-from e2e.claim_audit import claims_of, shares_of
+from e2e.claim_audit import claims_of, shares_of, still_allocated
 from e2e.claim_objects import CLAIMS, SLICES, bare_node, slice_object
-from e2e.claim_scene import ClaimScene
+from e2e.claim_scene import FREED_S, ClaimScene
 from e2e.cluster import Cluster
 from e2e.pod_watch import PODS
 from e2e.scene import LEASE_S, MODELS, SETTLE_S
@@ -117,8 +117,13 @@ def test_devices_that_another_allocator_takes_at_the_same_moment_are_left_to_it(
         wait_until(lambda: pending(cluster.admin) == ["rival"], SETTLE_S, "all pods but the rival's are bound")
         assert scene.faults() == []
         assert len(taken) >= 3
+        assert scene.service.metrics()['wattpack_claims_total{outcome="taken_by_others"}'] >= len(taken)
         cluster.admin.delete(f"{PODS}/rival")
-        wait_until(lambda: rival_gpus(cluster) == 0, 60, "the rival's claims are freed")
+        wait_until(
+            lambda: rival_gpus(cluster) == 0,
+            FREED_S,
+            lambda: f"the rival's claims are freed; still allocated:\n{still_allocated(cluster.admin)}",
+        )
         scene.settle(flow)
 
 
