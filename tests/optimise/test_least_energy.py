@@ -223,6 +223,7 @@ def test_tasks_that_wait_or_run_past_the_horizon_count_only_while_they_run_in_it
         slack_s=np.zeros(1),
         batch=np.ones(1, bool),
         service_class=("",),
+        owner=("",),
     )
     seen, expected = (least_energy(*given, NODES, sleep_w=10.0, samples=2) for given in ((record, tasks), (one, first)))
     assert seen.kwh == pytest.approx(expected.kwh, rel=1e-9)
