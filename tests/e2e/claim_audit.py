@@ -64,7 +64,7 @@ def claim_faults(api: Api) -> list[str]:
     there = {
         (item["spec"]["pool"]["name"], one["name"]): thousandths(one["capacity"][MILLI]["value"])
         for item in api.list(SLICES)
-        for one in item["spec"]["devices"]
+        for one in item["spec"].get("devices") or []
     }
     nodes = {node["metadata"]["name"] for node in api.list("/api/v1/nodes")}
     held: defaultdict[tuple[str, str], int] = defaultdict(int)

@@ -29,6 +29,7 @@ from e2e.test_live_faults import SCHEDULER_LEASE
 pytestmark = pytest.mark.e2e
 
 FINALIZER, ALLOCATION, BINDING = r"/resourceclaims/[^/]+$", r"/resourceclaims/[^/]+/status$", r"/pods/[^/]+/binding$"
+WATCH_S = 0.5  # a change of a slice is shown by then; nothing orders it before the write of a claim
 WRITES = {"finalizer": ("PATCH", FINALIZER), "allocation": ("PATCH", ALLOCATION), "binding": ("POST", BINDING)}
 
 
@@ -101,12 +102,8 @@ def test_devices_that_another_allocator_takes_at_the_same_moment_are_left_to_it(
         rivals = scene.rival_claims(8)
 
         def take_first(path: str, body: bytes) -> None:
-            allocation = json.loads(body)["status"]["allocation"]
-            if allocation is None:
-                return
-            device = tuple(allocation["devices"]["results"][0][key] for key in ("pool", "device"))
-            others = [one for claim in claims_of(cluster.admin).values() for one in shares_of(claim)]
-            if device not in [(one.node, one.device) for one in others]:  # a free one: the rival may have it
+            device = newly_taken(cluster, body)
+            if device is not None:
                 taken.append(device)
                 scene.allocate_for_rival(rivals.pop(), *device)
 
@@ -128,26 +125,42 @@ def test_devices_that_another_allocator_takes_at_the_same_moment_are_left_to_it(
 
 
 def test_a_slice_that_changes_and_a_node_that_goes_in_between_take_nothing_with_them(cluster: Cluster) -> None:
-    """A node loses half of its GPUs, and another one goes with its slice, just before a write for a pod on them."""
+    """Devices leave their slice, and a node goes with its slice, each just before an allocation on them is written."""
     with ClaimScene(cluster, "claim-slice") as scene:
+        withdrawn: list[tuple[str, str]] = []
+        gone: list[str] = []
+
+        def withdraw(path: str, body: bytes) -> None:
+            device = newly_taken(cluster, body)
+            if device is not None:
+                withdrawn.append(device)
+                scene.withdraw_device(*device)
+                time.sleep(WATCH_S)
+
+        def end_node(path: str, body: bytes) -> None:
+            device = newly_taken(cluster, body)
+            if device is not None and not gone:
+                gone.append(device[0])
+                cluster.admin.delete(f"/api/v1/nodes/{gone[0]}")
+                cluster.admin.delete(f"{SLICES}/{gone[0]}-gpus")
+                time.sleep(WATCH_S)
+
+        scene.behind.add(Rule("PATCH", ALLOCATION, times=10, skip=10, before_with_body=withdraw))
+        scene.behind.add(Rule("PATCH", ALLOCATION, skip=50, before_with_body=end_node))
         scene.start_scheduler()
         flow = scene.flow()
-        scene.wait_bound(40)
-        there = placements(cluster.admin)
-        full, *_ = sorted({place.node for place in there.values()})
-        empty_node = next(name for name in (f"n{i:03d}" for i in range(39, -1, -1)) if name != full)
-        smaller = slice_object(empty_node, 2, MODELS[int(empty_node[1:]) % 2], generation=2)
-        cluster.admin.delete(f"{SLICES}/{empty_node}-gpus")
-        cluster.admin.create(SLICES, smaller)
-        cluster.admin.delete(f"/api/v1/nodes/{full}")
-        cluster.admin.delete(f"{SLICES}/{full}-gpus")
-        scene.wait_bound(80)
-        lost = [name for name, place in placements(cluster.admin).items() if place.node == full]
-        scene.deleted |= set(lost)
-        cluster.admin.delete_many(f"{PODS}/{name}" for name in lost)  # as the garbage collector of pods would
-        cluster.admin.create("/api/v1/nodes", bare_node(full, 64000, 262144))
-        cluster.admin.create(SLICES, slice_object(full, 4, MODELS[int(full[1:]) % 2], generation=2))
+        flow.join(SETTLE_S)
+        assert len(gone) == 1
+        wait_until(
+            lambda: scene.nobody_on(gone[0]) and pending(cluster.admin) == [],
+            SETTLE_S,
+            lambda: f"{gone} is empty and all pods are bound, {pending(cluster.admin)} are not\n{scene.logs()}",
+        )
+        cluster.admin.create("/api/v1/nodes", bare_node(gone[0], 64000, 262144))
+        cluster.admin.create(SLICES, slice_object(gone[0], 4, MODELS[int(gone[0][1:]) % 2], generation=20))
         scene.settle(flow)
+        assert len(withdrawn) >= 3
+        assert scene.service.metrics()['wattpack_claims_total{outcome="taken_by_others"}'] > len(withdrawn)
 
 
 def test_pods_deleted_between_the_writes_give_their_devices_back(cluster: Cluster) -> None:
@@ -227,6 +240,16 @@ def test_pods_that_share_a_claim_are_on_one_node_and_hold_it_together(cluster: C
         wait_until(lambda: len(claims_of(cluster.admin)["shared"]["status"]["reservedFor"]) == 1, 30, "one pod is left")
         scene.settle(still)
         assert len(shares_of(claims_of(cluster.admin)["shared"])) == 1
+
+
+def newly_taken(cluster: Cluster, body: bytes) -> tuple[str, str] | None:
+    """Node and device that this write of a claim's status takes; None: it takes none, or one that others hold too."""
+    allocation = json.loads(body)["status"].get("allocation")
+    if allocation is None:
+        return None
+    node, device = (allocation["devices"]["results"][0][key] for key in ("pool", "device"))
+    others = [one for claim in claims_of(cluster.admin).values() for one in shares_of(claim)]
+    return None if (node, device) in [(one.node, one.device) for one in others] else (node, device)
 
 
 def rival_gpus(cluster: Cluster) -> int:
