@@ -5,6 +5,7 @@ As in audit.py nothing here imports the service or its readers.
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
 from typing import NamedTuple
 
@@ -37,6 +38,19 @@ def shares_of(claim: Json) -> list[Share]:
         Share(result["pool"], result["device"], thousandths((result.get("consumedCapacity") or {}).get(MILLI, "1000")))
         for result in (allocation.get("devices") or {}).get("results") or []
     ]
+
+
+def newly_taken(api: Api, body: bytes, whole: bool = False) -> tuple[str, str] | None:
+    """Node and device that a write of a claim's status takes; None: it takes none, or one that others hold too.
+
+    `whole`: None as well if it takes a part of a device.
+    """
+    taken = shares_of(json.loads(body))
+    if not taken or (whole and taken[0].milli < 1000):
+        return None
+    held = {(one.node, one.device) for claim in claims_of(api).values() for one in shares_of(claim)}
+    first = (taken[0].node, taken[0].device)
+    return None if first in held else first
 
 
 def claim_names(pod: Json) -> list[str]:
