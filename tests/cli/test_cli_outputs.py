@@ -195,7 +195,7 @@ def test_every_option_that_names_an_output_is_known_to_the_check_of_empty_ones()
         for word in command.split():
             app = app[word]
         arguments = app.assemble_argument_collection()
-        named |= {argument.name for argument in arguments if argument.name.endswith("out")}
+        named |= {argument.name for argument in arguments if argument.name.endswith("-out")}
     assert named - {"--out"} <= set(OUTPUTS)
 
 

@@ -15,7 +15,7 @@ import pytest
 from e2e.api import THREADS, Json, wait_until
 from e2e.cluster import Cluster
 from e2e.nodes_and_pods import node_object, pod_object
-from e2e.selectors import DRIVER, random_device, random_selector
+from e2e.random_selectors import DRIVER, random_device, random_selector
 from wattpack.kube.dra.cel import SelectorError, matches
 from wattpack.kube.dra.inventory import Inventory
 from wattpack.kube.dra.objects import CLAIM, CLASS, SLICE

@@ -110,7 +110,7 @@ def test_when_the_replica_that_acts_dies_the_other_goes_on(cluster: Cluster) -> 
             scene.processes.end("replicas-b")
 
 
-def test_while_the_api_server_is_away_nothing_is_switched_and_then_it_goes_on(cluster: Cluster) -> None:
+def test_after_a_restart_of_the_api_server_the_service_goes_on_and_a_node_wakes(cluster: Cluster) -> None:
     with SleepScene(cluster, "no-api") as scene:
         scene.service.start()
         scene.start_scheduler()

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds the control plane the e2e tests run on (etcd, kube-apiserver, kube-scheduler) and helm from source, once, into
+# Builds the control plane the e2e tests run on (etcd and the three programs of Kubernetes) and helm from source, once, into
 # the user's cache, and prints the folder. A binary that is there is not built again, and one appears only when it is
 # whole: it is built under a temporary name and renamed. A cold build takes about 12 minutes on two cores, a warm one
 # a second. Nothing here is ever committed: go.mod and go.sum pin what is built, to the hash.
@@ -15,7 +15,7 @@ helm_version=v3.22.0
 names=("$@")
 if [ ${#names[@]} -eq 0 ]; then
     names=(etcd kube-apiserver kube-scheduler)
-    [ -n "${KUBEBUILDER_ASSETS:-}" ] || names+=(helm) # helm is none of the kubebuilder assets
+    [ -n "${KUBEBUILDER_ASSETS:-}" ] || names+=(kube-controller-manager helm) # these are none of the kubebuilder assets
 fi
 
 if [ -n "${KUBEBUILDER_ASSETS:-}" ] && [ "${names[*]}" != helm ]; then
