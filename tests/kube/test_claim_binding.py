@@ -11,7 +11,7 @@ from kube.claims_in_memory import ClaimsInMemory, serving, two_nodes_with_slices
 from wattpack.kube.client import ApiError
 from wattpack.kube.config import Server
 from wattpack.kube.dra.objects import DELETE_PROTECTION
-from wattpack.kube.questions import fit
+from wattpack.kube.questions import fit, state_of
 from wattpack.kube.reservations import State
 from wattpack.kube.run import take_config
 from wattpack.kube.service import Service
@@ -170,6 +170,21 @@ async def test_a_device_that_another_allocator_took_at_the_same_moment_is_given_
     assert gpu_left(service, "a") == [0, 1000]
     assert await placed(service, client, "p") == "a"
     assert client.allocated("p") == ("a", ["gpu-1"], ["p"])
+
+
+@in_a_loop
+async def test_a_device_that_another_allocator_takes_later_is_named_and_its_node_closed_to_gpu_work() -> None:
+    client = two_nodes_with_slices("p", "q")
+    client.add_claim("rival", 1000)
+    client.add_pod("other", 0, 0)
+    service = await serving(client)
+    assert await placed(service, client, "p") == "a"
+    await service.pods.relist()
+    client.allocate("rival", "a", "gpu-0", pod="other")
+    conflicts = state_of(service.view)["gpu_conflicts"]
+    assert len(conflicts) == 1
+    assert "rival" in str(conflicts), conflicts
+    assert await filtered(service, client, "q") == ["b"]
 
 
 @in_a_loop
