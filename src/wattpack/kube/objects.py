@@ -129,14 +129,12 @@ class PodSpec(Object):
     affinity: Affinity | None = None
     tolerations: list[Toleration] = []
     resource_claims: list[PodClaim] = []
-    scheduling_gates: list[dict[str, str]] = []
 
 
 class PodStatus(Object):
     phase: str = ""
     conditions: list[Condition] = []
     resource_claim_statuses: list[PodClaim] = []
-    extended_resource_claim_status: PodClaim | None = None  # of an extended resource that a device class offers
 
 
 class Pod(Object):
