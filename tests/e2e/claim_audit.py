@@ -5,6 +5,7 @@ As in audit.py nothing here imports the service or its readers.
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
 from typing import NamedTuple
 
@@ -39,6 +40,19 @@ def shares_of(claim: Json) -> list[Share]:
     ]
 
 
+def newly_taken(api: Api, body: bytes, whole: bool = False) -> tuple[str, str] | None:
+    """Node and device that a write of a claim's status takes; None: it takes none, or one that others hold too.
+
+    `whole`: None as well if it takes a part of a device.
+    """
+    taken = shares_of(json.loads(body))
+    if not taken or (whole and taken[0].milli < 1000):
+        return None
+    held = {(one.node, one.device) for claim in claims_of(api).values() for one in shares_of(claim)}
+    first = (taken[0].node, taken[0].device)
+    return None if first in held else first
+
+
 def claim_names(pod: Json) -> list[str]:
     made = {one["name"]: one.get("resourceClaimName") for one in pod["status"].get("resourceClaimStatuses") or []}
     asked = pod["spec"].get("resourceClaims") or []
@@ -64,7 +78,7 @@ def claim_faults(api: Api) -> list[str]:
     there = {
         (item["spec"]["pool"]["name"], one["name"]): thousandths(one["capacity"][MILLI]["value"])
         for item in api.list(SLICES)
-        for one in item["spec"]["devices"]
+        for one in item["spec"].get("devices") or []
     }
     nodes = {node["metadata"]["name"] for node in api.list("/api/v1/nodes")}
     held: defaultdict[tuple[str, str], int] = defaultdict(int)

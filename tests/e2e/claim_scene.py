@@ -6,11 +6,12 @@ Pods in turn have a claim made from a template and one of their own that exists 
 from __future__ import annotations
 
 import contextlib
+import threading
 import uuid
 
 from e2e.api import ApiError, Json, wait_until
-from e2e.audit import pods_of
-from e2e.claim_audit import claim_faults, claimed_gpus, claims_of, still_allocated
+from e2e.audit import placements, pods_of
+from e2e.claim_audit import claim_faults, claimed_gpus, claims_of, shares_of, still_allocated
 from e2e.claim_objects import (
     CLAIMS,
     DRIVER,
@@ -40,6 +41,7 @@ class ClaimScene(Scene):
     def __init__(self, cluster: Cluster, name: str, **config: object) -> None:
         super().__init__(cluster, name, allocate_claims=True, **config)
         self._made = 0
+        self._slices = threading.Lock()
 
     def create_nodes(self) -> None:
         add_class(self.api)
@@ -100,6 +102,22 @@ class ClaimScene(Scene):
         allocation = {"devices": {"results": [result]}, "nodeSelector": selector}
         user = {"resource": "pods", "name": "rival", "uid": self.rival["metadata"]["uid"]}
         self.api.patch(f"{path}/status", {"status": {"allocation": allocation, "reservedFor": [user]}})
+
+    def withdraw_device(self, node: str, device: str) -> None:
+        """The driver takes a device out of its slice."""
+        path = f"{SLICES}/{node}-gpus"
+        with self._slices:  # writes of several claims come at once, and none may put back what another took out
+            spec = self.api.get(path)["spec"]
+            left = [one for one in spec["devices"] if one["name"] != device]
+            pool = {**spec["pool"], "generation": spec["pool"]["generation"] + 1}
+            self.api.patch(path, {"spec": {"devices": left, "pool": pool}})
+
+    def nobody_on(self, node: str) -> bool:
+        """Delete the pods of a node that has gone, as the garbage collector of pods does; whether no claim is there."""
+        lost = [name for name, place in placements(self.api).items() if place.node == node]
+        self.deleted |= set(lost)
+        self.api.delete_many(f"{PODS}/{name}" for name in lost)
+        return not any(share.node == node for claim in claims_of(self.api).values() for share in shares_of(claim))
 
     def empty(self) -> None:
         """Take everything away; on the way, claims without pods must be freed."""

@@ -131,7 +131,7 @@ class Scene:
 
     def wait_bound(self, count: int) -> None:
         wait_until(
-            lambda: len(self.watch.bound_at) >= count, SETTLE_S, lambda: f"{count} pods are bound\n{self._logs()}"
+            lambda: len(self.watch.bound_at) >= count, SETTLE_S, lambda: f"{count} pods are bound\n{self.logs()}"
         )
 
     def settle(self, flow: threading.Thread, service: Service | None = None, bound_once: bool = True) -> None:
@@ -143,10 +143,10 @@ class Scene:
         try:
             wait_until(lambda: pending(self.api) == [], SETTLE_S, "all pods are bound")
         except AssertionError as fault:
-            raise AssertionError(f"{fault}, {len(pending(self.api))} are not\n{self._logs()}") from None
+            raise AssertionError(f"{fault}, {len(pending(self.api))} are not\n{self.logs()}") from None
         assert {pod["metadata"]["name"] for pod in self.api.list(PODS)} >= expected
         found = self.faults()
-        assert found == [], f"{found}\n{self._logs()}"
+        assert found == [], f"{found}\n{self.logs()}"
         assert self.watch.moved == []
         times = bindings(self.cluster)
         assert {name for name in expected if times[name] > 1} == set()
@@ -183,6 +183,6 @@ class Scene:
         if self.processes.alive(name):
             self.processes.end(name)
 
-    def _logs(self) -> str:
+    def logs(self) -> str:
         names = [f"{self.name}-wattpack-a", f"{self.name}-wattpack-b", f"{self.name}-scheduler-a"]
         return "\n".join(f"--- {name}\n{self.processes.log_end(name, 2500)}" for name in names)

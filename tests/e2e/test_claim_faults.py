@@ -7,7 +7,6 @@ ends its pods are deleted, and every claim must then be freed.
 
 from __future__ import annotations
 
-import json
 import threading
 import time
 from collections.abc import Iterator
@@ -18,7 +17,7 @@ import pytest
 from e2e.api import wait_until
 from e2e.audit import pending, placements
 from e2e.chaos import Rule
-from e2e.claim_audit import claims_of, shares_of, still_allocated
+from e2e.claim_audit import claims_of, newly_taken, shares_of, still_allocated
 from e2e.claim_objects import CLAIMS, SLICES, bare_node, slice_object
 from e2e.claim_scene import FREED_S, ClaimScene
 from e2e.cluster import Cluster
@@ -29,6 +28,7 @@ from e2e.test_live_faults import SCHEDULER_LEASE
 pytestmark = pytest.mark.e2e
 
 FINALIZER, ALLOCATION, BINDING = r"/resourceclaims/[^/]+$", r"/resourceclaims/[^/]+/status$", r"/pods/[^/]+/binding$"
+WATCH_S = 0.5  # a change of a slice is shown by then; nothing orders it before the write of a claim
 WRITES = {"finalizer": ("PATCH", FINALIZER), "allocation": ("PATCH", ALLOCATION), "binding": ("POST", BINDING)}
 
 
@@ -101,12 +101,8 @@ def test_devices_that_another_allocator_takes_at_the_same_moment_are_left_to_it(
         rivals = scene.rival_claims(8)
 
         def take_first(path: str, body: bytes) -> None:
-            allocation = json.loads(body)["status"]["allocation"]
-            if allocation is None:
-                return
-            device = tuple(allocation["devices"]["results"][0][key] for key in ("pool", "device"))
-            others = [one for claim in claims_of(cluster.admin).values() for one in shares_of(claim)]
-            if device not in [(one.node, one.device) for one in others]:  # a free one: the rival may have it
+            device = newly_taken(cluster.admin, body)
+            if device is not None:
                 taken.append(device)
                 scene.allocate_for_rival(rivals.pop(), *device)
 
@@ -128,26 +124,41 @@ def test_devices_that_another_allocator_takes_at_the_same_moment_are_left_to_it(
 
 
 def test_a_slice_that_changes_and_a_node_that_goes_in_between_take_nothing_with_them(cluster: Cluster) -> None:
-    """A node loses half of its GPUs, and another one goes with its slice, just before a write for a pod on them."""
+    """Devices leave their slice, and a node goes with its slice, each just before an allocation on them is written."""
     with ClaimScene(cluster, "claim-slice") as scene:
+        withdrawn: list[tuple[str, str]] = []
+        gone: list[str] = []
+
+        def withdraw(path: str, body: bytes) -> None:
+            device = newly_taken(cluster.admin, body, whole=True)  # nobody else can get a part of it at the same moment
+            if device is not None and len(withdrawn) < 5:
+                withdrawn.append(device)
+                scene.withdraw_device(*device)
+                time.sleep(WATCH_S)
+
+        def end_node(path: str, body: bytes) -> None:
+            device = newly_taken(cluster.admin, body)
+            if device is not None and not gone:
+                gone.append(device[0])
+                cluster.admin.delete(f"/api/v1/nodes/{gone[0]}")
+                cluster.admin.delete(f"{SLICES}/{gone[0]}-gpus")
+                time.sleep(WATCH_S)
+
+        scene.behind.add(Rule("PATCH", ALLOCATION, skip=10, before_with_body=withdraw))
+        scene.behind.add(Rule("PATCH", ALLOCATION, skip=50, before_with_body=end_node))
         scene.start_scheduler()
         flow = scene.flow()
-        scene.wait_bound(40)
-        there = placements(cluster.admin)
-        full, *_ = sorted({place.node for place in there.values()})
-        empty_node = next(name for name in (f"n{i:03d}" for i in range(39, -1, -1)) if name != full)
-        smaller = slice_object(empty_node, 2, MODELS[int(empty_node[1:]) % 2], generation=2)
-        cluster.admin.delete(f"{SLICES}/{empty_node}-gpus")
-        cluster.admin.create(SLICES, smaller)
-        cluster.admin.delete(f"/api/v1/nodes/{full}")
-        cluster.admin.delete(f"{SLICES}/{full}-gpus")
-        scene.wait_bound(80)
-        lost = [name for name, place in placements(cluster.admin).items() if place.node == full]
-        scene.deleted |= set(lost)
-        cluster.admin.delete_many(f"{PODS}/{name}" for name in lost)  # as the garbage collector of pods would
-        cluster.admin.create("/api/v1/nodes", bare_node(full, 64000, 262144))
-        cluster.admin.create(SLICES, slice_object(full, 4, MODELS[int(full[1:]) % 2], generation=2))
+        flow.join(SETTLE_S)
+        assert len(gone) == 1
+        wait_until(
+            lambda: scene.nobody_on(gone[0]) and pending(cluster.admin) == [],
+            SETTLE_S,
+            lambda: f"{gone} is empty and all pods are bound, {pending(cluster.admin)} are not\n{scene.logs()}",
+        )
+        cluster.admin.create("/api/v1/nodes", bare_node(gone[0], 64000, 262144))
+        cluster.admin.create(SLICES, slice_object(gone[0], 4, MODELS[int(gone[0][1:]) % 2], generation=20))
         scene.settle(flow)
+        assert len(withdrawn) >= 3
 
 
 def test_pods_deleted_between_the_writes_give_their_devices_back(cluster: Cluster) -> None:

@@ -9,8 +9,9 @@ import msgspec
 from kube.api_in_memory import asked, gpu_left, in_a_loop, reservation_of, to_bind
 from kube.claims_in_memory import ClaimsInMemory, serving, two_nodes_with_slices
 from wattpack.kube.client import ApiError
+from wattpack.kube.config import Server
 from wattpack.kube.dra.objects import DELETE_PROTECTION
-from wattpack.kube.questions import fit
+from wattpack.kube.questions import fit, state_of
 from wattpack.kube.reservations import State
 from wattpack.kube.run import take_config
 from wattpack.kube.service import Service
@@ -172,6 +173,21 @@ async def test_a_device_that_another_allocator_took_at_the_same_moment_is_given_
 
 
 @in_a_loop
+async def test_a_device_that_another_allocator_takes_later_is_named_and_its_node_closed_to_gpu_work() -> None:
+    client = two_nodes_with_slices("p", "q")
+    client.add_claim("rival", 1000)
+    client.add_pod("other", 0, 0)
+    service = await serving(client)
+    assert await placed(service, client, "p") == "a"
+    await service.pods.relist()
+    client.allocate("rival", "a", "gpu-0", pod="other")
+    conflicts = state_of(service.view)["gpu_conflicts"]
+    assert len(conflicts) == 1
+    assert "rival" in str(conflicts), conflicts
+    assert await filtered(service, client, "q") == ["b"]
+
+
+@in_a_loop
 async def test_a_claim_that_others_changed_is_read_again_and_written() -> None:
     client = two_nodes_with_slices("p")
     service = await serving(client)
@@ -271,20 +287,51 @@ async def test_a_claim_of_others_that_ties_a_pod_to_a_node_without_room_stays_th
     assert client.allocated("shared") == ("b", ["gpu-1"], ["q"])
 
 
+async def lose_first_device(service: Service, client: ClaimsInMemory) -> None:
+    """The slice of node `a` changes: `gpu-0` has left it."""
+    changed = copy.deepcopy(client.slices["a"])
+    changed["spec"]["pool"]["generation"] = 2
+    changed["spec"]["devices"] = changed["spec"]["devices"][1:]
+    client.slices["a"] = changed
+    await service.claims[0].relist()
+
+
 @in_a_loop
 async def test_a_slice_that_loses_the_device_before_the_write_is_seen_and_the_claim_given_back() -> None:
     client = two_nodes_with_slices("p")
     service = await serving(client)
     await filtered(service, client, "p")
-    gone = copy.deepcopy(client.slices["a"])
-    gone["spec"]["pool"]["generation"] = 2
-    gone["spec"]["devices"] = gone["spec"]["devices"][1:]
-    client.slices["a"] = gone
-    await service.claims[0].relist()
+    await lose_first_device(service, client)
     assert "gpu-0: gone" in (await service.bind(to_bind("p", "a"))).error
     assert client.allocated("p") == ("", [], [])
     assert await placed(service, client, "p") in ("a", "b")
     assert client.allocated("p")[1] != ["gpu-0"] or client.allocated("p")[0] == "b"
+
+
+@in_a_loop
+async def test_a_pod_whose_claim_was_written_without_an_answer_goes_elsewhere_when_the_device_is_gone() -> None:
+    """No Binding was sent, so nothing holds the pod on its node, whether the claim was written or not."""
+    for made in (False, True):
+        client = two_nodes_with_slices("p")
+        service = await serving(client, server=Server(timeout_s=0.2))
+        await filtered(service, client, "p")
+
+        def no_answer(method: str, path: str) -> None:
+            raise ApiError(0, "connection reset")
+
+        shown, client.shown = client.shown, lambda claim: None  # the watch is late
+        client.before = client.before if made else no_answer
+        assert (await service.bind(to_bind("p", "a"))).error != ""
+        assert client.bindings == []
+        client.before, client.shown = lambda method, path: None, shown
+        await lose_first_device(service, client)
+        await service.claims[-1].relist()
+        assert await filtered(service, client, "p") == ["a"]
+        assert "gone" in (await service.bind(to_bind("p", "a"))).error
+        assert client.allocated("p") == ("", [], [])
+        assert await placed(service, client, "p") in ("a", "b")
+        assert client.allocated("p")[:2] != ("a", ["gpu-0"])
+        assert len(client.bindings) == 1
 
 
 @in_a_loop

@@ -67,7 +67,7 @@ class Binder:
             if not pod.claims
             else {}
         )  # the devices are in the claims
-        sent_before = reservation.state is State.BOUND
+        sent_before = reservation.binding_sent
         self.service.view.cluster.reservations.bind(reservation)
         if pod.claims and (fault_text := await self.allocate_claims(reservation, limit_s, sent_before)):
             return fault_text
@@ -75,6 +75,7 @@ class Binder:
             limit_s = min(self.service.config.server.timeout_s, self.service.lease.left_s())
             if limit_s <= 0:
                 raise ApiError(NO_ANSWER, "the lease has run out")
+            reservation.binding_sent = True
             await self.service.client.bind(pod.namespace, pod.name, pod.uid, args.node, annotations, limit_s)
         except ApiError as fault:
             return await self.after_failure(fault, reservation, sent_before)

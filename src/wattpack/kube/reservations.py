@@ -43,7 +43,7 @@ class ReservationExpiredError(ReservationError):
 class State(Enum):
     PROMISED = "promised"  # a node that is not awake was chosen; it does not expire while that node wakes
     ASSUMED = "assumed"  # a node was chosen; no Binding has been sent
-    BOUND = "bound"  # a Binding has been sent: it was made, or may still be made
+    BOUND = "bound"  # its claims are being written, or a Binding has been sent: it was made, or may still be made
     SEEN = "seen"  # the cluster shows the pod on its node
     EXPIRED = "expired"  # no reservation: it was forgotten, timed out, or the pod is gone
 
@@ -137,6 +137,7 @@ class Reservation:
     task: TaskClass  # what is counted: without the pod's GPUs where they are not free
     assumed_s: float = 0.0  # when it was assumed, monotonic
     state: State = State.EXPIRED
+    binding_sent: bool = False  # a pod with claims is BOUND while they are written, before its Binding is sent
 
     def shows(self, pod: PodFacts) -> bool:
         """Whether the pod, as the cluster shows it, is where this reservation has it."""
