@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import logging
+import os
 import time
 from collections.abc import Collection, Iterable
+from multiprocessing import resource_tracker
 from typing import Any
 
 from wattpack.errors import UserError
@@ -52,6 +54,7 @@ class Dask:
 
     def _connect(self, address: str | None, workers: int) -> Any:
         if address is None:
+            _start_quiet_tracker()
             self._cluster = self._distributed.LocalCluster(
                 n_workers=workers, threads_per_worker=1, dashboard_address=None, silence_logs=logging.CRITICAL
             )
@@ -118,6 +121,22 @@ def _taking(base: Any, setup: Setup) -> Any:
             take(setup)
 
     return TakeInputs()
+
+
+def _start_quiet_tracker() -> None:
+    """Start the process that removes what worker processes leave behind, before Dask does, and keep it from printing.
+
+    Ctrl-C ends the command at once, with semaphores of Dask left: without this, the last words on the screen were a
+    warning of that process in place of ours. It removes them all the same.
+    """
+    before = os.environ.get("PYTHONWARNINGS")
+    os.environ["PYTHONWARNINGS"] = "ignore:resource_tracker"
+    try:
+        resource_tracker.ensure_running()
+    finally:
+        del os.environ["PYTHONWARNINGS"]
+        if before is not None:
+            os.environ["PYTHONWARNINGS"] = before
 
 
 def _line(fault: Exception) -> str:
