@@ -13,6 +13,7 @@ from wattpack.cli import COMMANDS
 from wattpack.jit.sources import KERNEL_SOURCES
 
 SOURCE = Path(wattpack.__file__).parent
+TESTS = Path(__file__).parent
 GROUND = {"errors", "files"}  # what most rooms stand on
 
 # room -> what of ours it may import, besides itself
@@ -195,6 +196,31 @@ def test_importing_wattpack_loads_nothing_heavy() -> None:
     code = f"import sys, wattpack; print([name for name in {heavy!r} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def packages_of(lock: str) -> set[str]:
+    text = (TESTS.parent / "locks" / lock).read_text(encoding="utf-8")
+    return {name.lower().replace("-", "_") for name in re.findall(r"^([\w.-]+)(?:\[.*\])?==", text, re.MULTILINE)}
+
+
+def imported_at_the_top(file: Path) -> set[str]:
+    statements = ast.parse(file.read_text(encoding="utf-8")).body
+    plain = {alias.name for line in statements if isinstance(line, ast.Import) for alias in line.names}
+    return plain | {line.module or "" for line in statements if isinstance(line, ast.ImportFrom)}
+
+
+def test_what_make_test_reads_imports_at_the_top_only_what_it_installs() -> None:
+    """`make test` also reads the end-to-end tests, to leave them out; a package of `make e2e` alone ended it in CI."""
+    only_e2e = packages_of("distributed.txt") - packages_of("dev.txt")
+    assert {"bcrypt", "dask", "ray"} <= only_e2e
+    programs = {"fast_emulator.py"}  # started as a process, never imported
+    found = {
+        (file.name, name)
+        for file in TESTS.rglob("*.py")
+        for name in imported_at_the_top(file)
+        if file.name not in programs and name.split(".")[0] in only_e2e
+    }
+    assert found == set()
 
 
 def test_imports_are_found_wherever_they_stand() -> None:

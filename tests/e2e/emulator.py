@@ -12,8 +12,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import bcrypt
-
 from e2e.api import wait_until
 from e2e.processes import Processes, free_port
 
@@ -118,6 +116,8 @@ class Emulator:
             }
             for node in self.nodes
         ]
+        import bcrypt  # here, because only `make e2e` installs it and `make test` imports this file too
+
         users = self.folder / "users"
         # The least work factor: a real one would take 0.1 s of every call.
         users.write_text(f"{USER}:{bcrypt.hashpw(self.password.encode(), bcrypt.gensalt(4)).decode()}\n")
