@@ -9,6 +9,7 @@ import msgspec
 from wattpack.kube.decision import DecisionLine
 from wattpack.kube.measured import PowerRow
 from wattpack.kube.shadow import ShadowTable
+from wattpack.kube.sleep.status import SleepNode
 
 State = Literal["running", "done", "failed", "refused", "cancelled", "gone"]
 ENCODER = msgspec.json.Encoder()
@@ -210,21 +211,6 @@ class LiveModel(msgspec.Struct):
     gpus: int
     in_use: float
     power_w: float
-
-
-class SleepNode(msgspec.Struct):
-    """A node that sleeps, changes, or would sleep, as `/sleep` of the service tells."""
-
-    node: str
-    state: str
-    since: str  # UTC; "": awake
-    why: str
-    undo: str  # how a person gets it back
-    idle_w: float
-    asleep_w: float
-    empty_s: float | None
-    would_sleep: bool
-    promised: list[str]  # pods that go there when it is awake
 
 
 class LiveSleep(msgspec.Struct):
