@@ -114,6 +114,7 @@ class NodeScores(msgspec.Struct):
     node: str
     type: str
     scores: list[tuple[float, float, float]]  # by component: raw, normalised, weighted
+    longer_w: float | None  # in the total: watts of keeping the node awake for longer; None: nodes do not sleep
     total: float
     terms: list[list[float]]  # by component: terms times their prices; empty for a score of one term
     cost: Cost
@@ -149,6 +150,7 @@ class Why(msgspec.Struct):
     number: int
     of: int
     load: float
+    when: str  # of a run in time: the time of the decision, and how long the task had waited; "": of arrivals
     policy: str
     chosen_by_auto: str
     steps: list[tuple[str, str]]
