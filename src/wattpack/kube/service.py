@@ -211,9 +211,9 @@ class Service:
             return None
         decision.at = now_text()
         if placed:
-            before = cluster.power_w(), cluster.fragmentation_gpus()
+            before = cluster.placed_power_w(), cluster.fragmentation_gpus()
             self.view.assume(pod, decision, devices)
-            decision.watts = cluster.power_w() - before[0]
+            decision.watts = cluster.placed_power_w() - before[0]
             decision.fragmentation_gpus = cluster.fragmentation_gpus() - before[1]
         else:
             for reason, count in decision.refused.items():
