@@ -20,7 +20,7 @@ from pathlib import Path
 from benchmarks.machine import machine
 from wattpack.files import make_folder, write_text
 
-NAMES = ("run", "startup", "scaling", "time", "paper", "sweep", "extender", "live", "map")
+NAMES = ("run", "startup", "scaling", "time", "sleep_speed", "paper", "sweep", "extender", "live", "claims", "map")
 
 
 def can_have_control_plane() -> bool:
@@ -46,7 +46,7 @@ def main() -> None:
         if name == "sweep" and importlib.util.find_spec("distributed") is None:
             print("sweep left out: Dask is not installed (pip install 'wattpack[dask]')")
             continue
-        if name in ("extender", "live") and not can_have_control_plane():
+        if name in ("extender", "live", "claims") and not can_have_control_plane():
             print(f"{name} left out: no control plane (Go is not installed, and KUBEBUILDER_ASSETS is not set)")
             continue
         if name == "map" and not can_have_browser():

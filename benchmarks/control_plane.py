@@ -14,20 +14,21 @@ ROOT = Path(__file__).parents[1]
 
 
 @cache
-def binaries() -> Path:
-    """Built on first use, 12 minutes; see tools/controlplane/build.sh."""
+def binaries(*more: str) -> Path:
+    """Also `more`. Built on first use, 12 minutes; see tools/controlplane/build.sh."""
     command: list[str | Path] = [
         ROOT / "tools" / "controlplane" / "build.sh",
         "etcd",
         "kube-apiserver",
         "kube-scheduler",
+        *more,
     ]
     return Path(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.strip())
 
 
 @cache
 def e2e() -> Any:
-    """`cluster`, `service`, `live_run` and `nodes_and_pods` of tests/e2e."""
+    """The modules of tests/e2e that benchmarks use."""
     sys.path.insert(0, str(ROOT / "tests"))
-    names = ("cluster", "service", "live_run", "nodes_and_pods")
+    names = ("cluster", "service", "live_run", "nodes_and_pods", "claim_scene")
     return SimpleNamespace(**{name: importlib.import_module(f"e2e.{name}") for name in names})

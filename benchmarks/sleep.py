@@ -15,7 +15,8 @@ from statistics import fmean
 from benchmarks.future import write_tables
 from benchmarks.machine import machine
 from benchmarks.month import json_text
-from benchmarks.sleep_runs import BATCH, FGD, SEEDS, Row, run_setting, settings
+from benchmarks.sleep_runs import BATCH, FGD, OWN_FORMS, SEEDS, Row, run_setting, settings
+from wattpack.engine.moments.options import KNOWN, LEARNT, NOT_USED
 from wattpack.files import make_folder, write_text
 
 PAGE = Path("docs/research/sleep.md")
@@ -45,7 +46,8 @@ def main(arguments: list[str] | None = None) -> None:
 
 def tables(rows: Sequence[Row]) -> dict[str, str]:
     plain, batch = ([row for row in rows if (row["tasks"] == BATCH) is is_batch] for is_batch in (False, True))
-    return {"energy": energy_table(plain), "asleep": asleep_table(plain), "work": work_table(batch)}
+    by_name = {"energy": energy_table(plain), "asleep": asleep_table(plain), "work": work_table(batch)}
+    return {**by_name, "days": days_table(plain)}
 
 
 def energy_table(rows: Sequence[Row]) -> str:
@@ -71,6 +73,23 @@ def asleep_table(rows: Sequence[Row]) -> str:
             for name in names
         ]
         lines.append(f"| {group} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def days_table(rows: Sequence[Row]) -> str:
+    """Energy of each day with lengths unused, learnt and known, differences to FGD in %: learnt within a day or not."""
+    forms = [form.name for form in OWN_FORMS if form.durations in (NOT_USED, LEARNT, KNOWN)]
+    days = max(len(row["mwh_by_day"]) for row in rows)
+    head = " | ".join(f"day {day + 1}" for day in range(days))
+    lines = [f"| fleet, tasks | load | | {head} |", "|---" * (days + 3) + "|"]
+    for group, own in grouped(rows).items():
+        for form in forms:
+            cells = []
+            for day in range(days):
+                has_it = [row for row in own if len(row["mwh_by_day"]) > day]
+                of_day = {name: [r["mwh_by_day"][day] for r in has_it if r["policy"] == name] for name in (FGD, form)}
+                cells.append(f"{100 * (fmean(of_day[form]) / fmean(of_day[FGD]) - 1):+.2f}" if has_it else "")
+            lines.append(f"| {group} | {form} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 

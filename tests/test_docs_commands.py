@@ -47,6 +47,7 @@ EXPERIMENT = "tests/experiments/test_guide.py::test_each_query_gives_each_policy
 GPU = "tests/cli/test_cli_calibrate.py::test_a_gpu_becomes_an_entry_of_a_power_file"
 AGAIN = "tests/cli/test_cli_calibrate.py::test_readings_are_fitted_again_without_a_gpu"
 PROMETHEUS = "tests/cli/test_cli_calibrate.py::test_a_prometheus_becomes_entries_of_a_power_file"
+SLEEP_PEOPLE = "tests/e2e/test_sleep_people.py::test_each_command_of_the_guide_does_what_the_guide_says"
 # Commands that need a GPU, a Prometheus or a cluster, or that another test runs on smaller inputs than a file can give.
 ELSEWHERE = {
     "wattpack import --out cluster": README_LIVE,
@@ -57,6 +58,10 @@ ELSEWHERE = {
     "wattpack serve --config wattpack.toml": UNDERSTAND,
     "wattpack explain --live NAMESPACE/POD": UNDERSTAND,
     "wattpack fit -f pod.yaml --server http://127.0.0.1:8888": UNDERSTAND,
+    "wattpack sleep status": SLEEP_PEOPLE,
+    "wattpack sleep hold gpu-7": SLEEP_PEOPLE,
+    "wattpack sleep wake gpu-7": SLEEP_PEOPLE,
+    "wattpack sleep wake --all": SLEEP_PEOPLE,
     "wattpack ui": UI,
     "wattpack ui --datacenter nodes.csv --trace tasks.csv": UI,
     "wattpack ui --results out/demo": UI,

@@ -16,6 +16,7 @@ from time_reference.moments import Run
 from wattpack.engine.moments.options import Sleep, Speeds, TimeOptions, with_caps
 from wattpack.engine.moments.record import NO_PART, OUTCOMES, TimeRecord
 from wattpack.engine.moments.simulate import new_simulation
+from wattpack.engine.moments.sleep_run import NODE_STATES
 from wattpack.model.caps import capped, speed_under_cap
 from wattpack.model.nodes import Datacenter
 from wattpack.model.power import LINEAR, PAPER
@@ -77,6 +78,7 @@ def time_options(case: TimedCase, options: Options, datacenter: Datacenter) -> T
         more_marks_s=tuple(sorted({t for t, _ in case.signal if t >= 0})),
         speeds=speeds,
         sleep=None if options.sleep is None else Sleep(*astuple(options.sleep)),
+        note_sleep=options.sleep is not None,
     )
 
 
@@ -97,6 +99,10 @@ def assert_same(record: TimeRecord, run: Run) -> None:
         assert seen == (run.outcome[i], run.node[i], run.gpus[i], run.start_s[i], run.end_s[i]), f"task {i}"
         assert (None if np.isnan(waits[i]) else waits[i]) == wait_s(run, i), f"task {i}"
     assert record.wakes == run.wakes
+    for n, machine in enumerate(run.machines):
+        own = record.sleep_changes[record.sleep_changes["node"] == n]
+        seen = [(float(time_s), NODE_STATES[state]) for time_s, _, state in own.tolist()]
+        assert seen == machine.history, f"states of node {n}"
     assert_same_energy(record, run)
     assert_same_marks(record, run)
 

@@ -64,6 +64,30 @@ def test_philly_a_job_is_a_task_a_server_for_the_time_of_all_attempts(tmp_path: 
     assert imported.jobs == 2
 
 
+@pytest.mark.parametrize(
+    ("name", "owners"),
+    [
+        ("alibaba-spot2026", ("1", "1", "1")),
+        ("philly", ("", "ann", "ann")),
+        ("helios", ("u", "u", "u")),
+        ("acme", ("u", "u", "u")),
+        ("swf", ("1", "1", "1")),
+        ("sacct", ("", "", "")),
+        ("alibaba2025", ("", "", "")),
+    ],
+)
+def test_the_owner_of_a_job_is_that_of_its_tasks_where_the_trace_names_one(
+    tmp_path: Path, name: str, owners: tuple[str, ...]
+) -> None:
+    assert read(tmp_path, name).tasks.owner == owners
+
+
+def test_sacct_names_owners_where_it_was_asked_for_users(tmp_path: Path) -> None:
+    header, *lines = SACCT.splitlines()
+    text = "\n".join([f"{header}|User", *(f"{line}|ann" for line in lines), ""])
+    assert set(read(tmp_path, "sacct", text).tasks.owner) == {"ann"}
+
+
 def test_helios_a_job_on_two_nodes_is_two_tasks_and_times_are_those_of_china(tmp_path: Path) -> None:
     imported = read(tmp_path, "helios")
     half = TaskClass(32_000, 8 * 32_768, 8, 1000)

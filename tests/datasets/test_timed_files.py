@@ -111,6 +111,7 @@ def test_a_written_file_is_read_again_unchanged(tmp_path: Path) -> None:
         np.array([0.0, 60.0, 0.5]),
         np.array([True, False, False]),
         ("BE", "", "LS"),
+        ("ann", "", "bob"),
     )
     write_timed_tasks(tmp_path / "again.csv", tasks)
     again = read_timed_tasks(tmp_path / "again.csv")
@@ -119,7 +120,7 @@ def test_a_written_file_is_read_again_unchanged(tmp_path: Path) -> None:
     assert again.workload.sequence.tolist() == tasks.workload.sequence.tolist()
     for column in ("arrival_s", "duration_s", "slack_s", "batch"):
         assert getattr(again, column).tolist() == getattr(tasks, column).tolist()
-    assert again.service_class == tasks.service_class
+    assert (again.service_class, again.owner) == (tasks.service_class, tasks.owner)
 
 
 def test_unix_times_say_when_the_run_starts_and_are_written_again(tmp_path: Path) -> None:

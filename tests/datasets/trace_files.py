@@ -44,6 +44,7 @@ def philly() -> str:
     jobs = [
         {
             "jobid": "two-attempts",
+            "user": "ann",
             "submitted_time": "2017-10-01 10:00:00",
             "attempts": [
                 attempt("2017-10-01 10:01:00", "2017-10-01 10:02:00", 4),

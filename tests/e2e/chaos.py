@@ -34,6 +34,7 @@ class Rule:
     skip: int = 0
     delay_s: float = 0.0
     before: Callable[[str], object] | None = None  # is given the path
+    before_with_body: Callable[[str, bytes], object] | None = None  # is given the path and what is sent
     after: Callable[[str], object] | None = None
     answer: tuple[int, bytes] | None = None  # instead of what upstream would say
     lose_answer: bool = False  # upstream is asked, and its answer never arrives
@@ -141,6 +142,8 @@ class ChaosProxy:
                 await asyncio.sleep(rule.delay_s)
             if rule.before is not None:
                 await asyncio.to_thread(rule.before, path)
+            if rule.before_with_body is not None:
+                await asyncio.to_thread(rule.before_with_body, path, body)
         if self.cut:
             _abort(request)
         for rule in rules:

@@ -19,6 +19,32 @@ WAYS = {
     "shadow": ("mode=shadow",),
     "score": ("mode=score", "scheduler.weight=5", "scheduler.managedResources[0].name=nvidia.com/gpu"),
     "built-in roles": ("rbac.builtInRoles=true", "replicas=1"),
+    "advise": ("sleep.mode=advise", "sleep.nodes=pool=gpu"),
+    "shadow that advises": ("mode=shadow", "sleep.mode=advise", "sleep.nodes=pool=gpu"),
+    "sleep by redfish": (
+        *("sleep.mode=act", "sleep.nodes=pool=gpu", "sleep.redfish.address=https://{node}.bmc.example"),
+        *("sleep.redfish.credentialsSecret=bmc", "sleep.reserve=16", "sleep.authorities=PEM"),
+    ),
+    "sleep by redfish with secrets": (
+        *("sleep.mode=act", "sleep.nodes=pool=gpu", "sleep.redfish.annotation=example.com/bmc"),
+        *("sleep.redfish.hosts[0]=10.1.0.0/16", "sleep.redfish.secret=wattpack/bmc-{node}", "sleep.consolidate=true"),
+        "sleep.redfish.addresses.gpu-1=https://10.1.0.1",
+    ),
+    "sleep by metal3": (
+        "sleep.mode=act",
+        "sleep.nodes=pool=gpu",
+        "sleep.power=metal3",
+        "sleep.metal3.namespace=wattpack",
+    ),
+    "sleep by webhook": (
+        *("sleep.mode=act", "sleep.nodes=pool=gpu", "sleep.power=webhook", "sleep.webhook.url=https://power.example"),
+        "sleep.webhook.tokenSecret=power",
+    ),
+    "sleep by command": (
+        *("sleep.mode=act", "sleep.nodes=pool=gpu", "sleep.power=command", "sleep.command.argv[0]=/opt/power"),
+        "sleep.wakeOnUninstall.enabled=false",
+    ),
+    "claims": ("allocateClaims=true",),
     "everything": (
         *("serviceMonitor.enabled=true", "serviceMonitor.labels.release=prometheus", "dashboard.enabled=true"),
         *("prometheus.url=http://prometheus.monitoring:9090", "priorityClassName=system-cluster-critical"),

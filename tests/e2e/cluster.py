@@ -1,5 +1,7 @@
 """A real control plane on loopback: etcd, kube-apiserver, kube-scheduler. No kubelet: nodes and pods are objects only.
 
+kube-controller-manager runs where a test starts it.
+
     with Cluster(binaries, folder) as cluster:
         cluster.admin.create("/api/v1/nodes", node)
         cluster.start_scheduler(extender_url="http://127.0.0.1:8888")
@@ -24,6 +26,10 @@ from e2e.processes import Processes, free_port
 READY_S = 120.0  # 3 to 5 s on an idle machine
 # Without a controller manager nobody makes the service accounts' tokens or takes the first taint from a node.
 ADMISSION_OFF = ("ServiceAccount", "TaintNodesByCondition")
+# They make claims from templates, free claims that no pod uses, and delete what a deleted pod owned. The others stay
+# off: the controller of nodes, for one, would taint nodes that send no heartbeats.
+CONTROLLERS = ("resourceclaim-controller", "garbage-collector-controller")
+DYNAMIC_RESOURCES = "DynamicResources"  # the plugin that allocates devices inside kube-scheduler
 # What default plugins score would outvote the extender or break its ties.
 SCORE_PLUGINS = (
     "NodeResourcesBalancedAllocation",
@@ -189,10 +195,12 @@ class Cluster:
         extender: Json | None = None,
         backoff_s: tuple[int, int] = (1, 2),
         own_scores: bool = False,
+        own_devices: bool = True,
     ) -> None:
         """Start a kube-scheduler of this `name`; `extender` overrides fields of its extender's configuration.
 
-        With `own_scores` its score plugins are as they come: it spreads pods over the nodes.
+        With `own_scores` its score plugins are as they come: it spreads pods over the nodes. Without `own_devices` it
+        leaves resource claims to the extender.
 
         The lease of leader election runs out after 3 s, so that a test of a killed leader does not wait long.
         """
@@ -213,7 +221,7 @@ class Cluster:
             "profiles": [
                 {
                     "schedulerName": scheduler_name,
-                    "plugins": {} if own_scores else without_scores(),
+                    "plugins": ({} if own_scores else without_scores()) | ({} if own_devices else without_devices()),
                 }
             ],
         }
@@ -228,6 +236,18 @@ class Cluster:
         # It is ready when it knows all nodes and pods: pods that come later it takes in the order in which they come.
         ready = Api(f"https://127.0.0.1:{port}", "", self.folder / name / "kube-scheduler.crt")
         self._wait_ok(ready, "/readyz", name)
+        ready.close()
+
+    def start_controller_manager(self, controllers: Sequence[str] = CONTROLLERS) -> None:
+        """Start kube-controller-manager with these controllers and wait until it answers."""
+        name, port = "kube-controller-manager", free_port()
+        command: list[object] = [self.binaries / name, "--kubeconfig", self.kubeconfig(), "-v=2"]
+        command += ["--controllers", ",".join(controllers), "--leader-elect=false", "--kube-api-qps", 500]
+        command += ["--kube-api-burst", 1000, "--concurrent-resourceclaim-syncs", 4]
+        command += ["--bind-address", "127.0.0.1", "--secure-port", port, "--cert-dir", self.folder / name]
+        self.processes.start(name, command)
+        ready = Api(f"https://127.0.0.1:{port}", "", self.folder / name / f"{name}.crt")
+        self._wait_ok(ready, "/healthz", name)
         ready.close()
 
     def requests(self) -> Iterator[Json]:
@@ -269,6 +289,11 @@ class Cluster:
 def without_scores() -> Json:
     """A profile's plugins when only the extender ranks."""
     return {"score": {"disabled": [{"name": plugin} for plugin in SCORE_PLUGINS]}}
+
+
+def without_devices() -> Json:
+    """A profile's plugins when the extender allocates devices."""
+    return {"multiPoint": {"disabled": [{"name": DYNAMIC_RESOURCES}]}}
 
 
 def extender_config(url: str) -> Json:

@@ -52,6 +52,12 @@ def binaries() -> Path:
 
 
 @pytest.fixture(scope="session")
+def binaries_with_controllers() -> Path:
+    """The same with kube-controller-manager."""
+    return _built("etcd", "kube-apiserver", "kube-scheduler", "kube-controller-manager")
+
+
+@pytest.fixture(scope="session")
 def helm() -> Path:
     return _built("helm") / "helm"
 

@@ -11,7 +11,7 @@ import threading
 import time
 from typing import Any
 
-from e2e.api import ApiError, wait_until
+from e2e.api import ApiError, Json, wait_until
 from e2e.audit import bindings, faults, gpus_allocated, pending
 from e2e.chaos import ChaosProxy
 from e2e.cluster import Cluster
@@ -45,6 +45,8 @@ SETTLE_S = 90.0
 class Scene:
     """Everything of one test; `with Scene(cluster) as scene`. The cluster is empty before and after."""
 
+    own_devices = True  # kube-scheduler allocates resource claims
+
     def __init__(self, cluster: Cluster, name: str, **config: Any) -> None:
         self.cluster, self.name, self.api = cluster, name, cluster.admin
         self.config = {
@@ -60,10 +62,8 @@ class Scene:
 
     def __enter__(self) -> Scene:
         with contextlib.ExitStack() as stack:
-            stack.callback(empty, self.cluster)
-            self.api.create_many(
-                "/api/v1/nodes", [node_object(f"n{i:03d}", 64000, 262144, 4, MODELS[i % 2]) for i in range(NODES)]
-            )
+            stack.callback(self.empty)
+            self.create_nodes()
             self.watch = stack.enter_context(PodWatch(self.api))
             self.behind, self.service, self.before = self._replica(stack, "a")
             self.service.start()
@@ -72,6 +72,27 @@ class Scene:
 
     def __exit__(self, *exception: object) -> None:
         self._stack.close()
+
+    # ---- what differs where pods ask for GPUs in another way
+
+    def empty(self) -> None:
+        empty(self.cluster)
+
+    def create_nodes(self) -> None:
+        self.api.create_many(
+            "/api/v1/nodes", [node_object(f"n{i:03d}", 64000, 262144, 4, MODELS[i % 2]) for i in range(NODES)]
+        )
+
+    def pod(self, name: str, task: TaskClass) -> Json:
+        return pod_object(name, task)
+
+    def faults(self) -> list[str]:
+        return faults(self.api)
+
+    def gpus_held(self) -> float:
+        return gpus_allocated(self.api)
+
+    # ----
 
     def _replica(self, stack: contextlib.ExitStack, letter: str) -> tuple[ChaosProxy, Service, ChaosProxy]:
         behind = stack.enter_context(ChaosProxy(self.cluster.url, self.cluster.certificate))
@@ -87,7 +108,9 @@ class Scene:
 
     def start_scheduler(self, letter: str = "a", url: str | None = None, leader_election: bool = False) -> str:
         name = f"{self.name}-scheduler-{letter}"
-        self.cluster.start_scheduler(name, extender_url=url or self.before.url, leader_election=leader_election)
+        self.cluster.start_scheduler(
+            name, extender_url=url or self.before.url, leader_election=leader_election, own_devices=self.own_devices
+        )
         self._stack.callback(self._end, name)
         return name
 
@@ -120,14 +143,14 @@ class Scene:
         except AssertionError as fault:
             raise AssertionError(f"{fault}, {len(pending(self.api))} are not\n{self._logs()}") from None
         assert {pod["metadata"]["name"] for pod in self.api.list(PODS)} >= expected
-        found = faults(self.api)
+        found = self.faults()
         assert found == [], f"{found}\n{self._logs()}"
         assert self.watch.moved == []
         times = bindings(self.cluster)
         assert {name for name in expected if times[name] > 1} == set()
         if bound_once:  # where the apiserver was killed, its log may lack the last lines
             assert {name for name in expected if times[name] != 1} == set()
-        held = gpus_allocated(self.api)
+        held = self.gpus_held()
         wait_until(
             lambda: (
                 abs(service.metrics()['wattpack_gpus{state="allocated"}'] - held) < 1e-6
@@ -142,7 +165,7 @@ class Scene:
         deadline = time.monotonic() + SETTLE_S
         while True:
             try:
-                self.api.create(PODS, pod_object(name, task))
+                self.api.create(PODS, self.pod(name, task))
                 return
             except ApiError as fault:
                 if fault.status == 409:

@@ -17,6 +17,7 @@ from deploy.files import CHART, DEPLOY, MANIFESTS, NAMESPACE, RENDERED, of_kind,
 from e2e.api import ApiError
 from e2e.chart import WAYS, Helm, cluster_for_chart, collection
 from e2e.cluster import Cluster
+from wattpack.kube.config import parse_config
 
 pytestmark = pytest.mark.e2e
 
@@ -60,6 +61,7 @@ def test_the_manifests_are_the_chart_with_its_default_values(helm: Path, offline
     [
         *("polcy=fgd", "config.polcy=fgd", "mode=choos", "replicas=0", "config.events=some", "metrics.port=80"),
         *("scheduler.weight=0", "image.digest=sha256:1", "prometheus.url=prometheus:9090", "schedulerName=My_Name"),
+        *("sleep.mode=on", "sleep.redfish.password=x", "sleep.at_most=0", "sleep.redfish.secret=no-namespace"),
         *("scheduler.managedResources[0].name=gpu", "config.server.host=0.0.0.0", "config.lease.duration_s=0"),
     ],
 )
@@ -67,6 +69,20 @@ def test_a_bad_value_is_refused(offline: Helm, value: str) -> None:
     done = offline("template", "wattpack", str(CHART), "--kube-version", "1.36.4", values=(value,))
     assert done.returncode != 0
     assert value.split("=")[0].split(".")[0].split("[")[0] in done.stderr
+
+
+def test_shadow_mode_cannot_switch_nodes(offline: Helm) -> None:
+    values = ("mode=shadow", "sleep.mode=act")
+    done = offline("template", "wattpack", str(CHART), "--kube-version", "1.36.4", values=values)
+    assert done.returncode != 0
+    assert "sleep.mode: act, expected advise where mode is shadow" in done.stderr
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_the_service_takes_the_configuration_of_the_chart(offline: Helm, way: str) -> None:
+    maps = {read["metadata"]["name"]: read["data"] for read in of_kind(offline.template(*WAYS[way]), "ConfigMap")}
+    config = parse_config(maps["wattpack"]["wattpack.toml"].encode(), "wattpack.toml")
+    assert (config.sleep is not None) == ("advise" in way or "sleep" in way)
 
 
 @pytest.mark.parametrize(
@@ -115,6 +131,14 @@ def test_the_pods_meet_the_restricted_standard(offline: Helm, installed_on: Clus
     pod["spec"]["containers"][0]["securityContext"]["allowPrivilegeEscalation"] = True
     with pytest.raises(ApiError, match="violates PodSecurity"):
         installed_on.admin.create(f"{collection(pod)}?dryRun=All", pod)
+
+
+def test_the_job_that_wakes_all_nodes_meets_the_restricted_standard(offline: Helm, installed_on: Cluster) -> None:
+    (job,) = of_kind(offline.template(*WAYS["sleep by redfish"]), "Job")
+    assert job["metadata"]["annotations"]["helm.sh/hook"] == "pre-delete"
+    pod = {"apiVersion": "v1", "kind": "Pod", **job["spec"]["template"]}
+    pod["metadata"] |= {"name": "one", "namespace": NAMESPACE}
+    installed_on.admin.create(f"{collection(pod)}?dryRun=All&fieldValidation=Strict", pod)
 
 
 def test_install_upgrade_to_shadow_and_uninstall_leave_nothing_behind(online: Helm, installed_on: Cluster) -> None:

@@ -6,11 +6,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import yaml
 
 from deploy.files import CHART, NAMESPACE, rights
 from e2e.api import Api, wait_until
 from e2e.chart import ACCOUNT, Helm, cluster_for_chart
+from e2e.claim_objects import CLAIMS, CLASSES, DRIVER, SLICES, add_class, claim_object
 from e2e.cluster import Cluster
+from wattpack.model.tasks import TaskClass
 
 pytestmark = pytest.mark.e2e
 
@@ -70,6 +73,65 @@ def installed_on(binaries: Path, tmp_path_factory: pytest.TempPathFactory) -> It
 @pytest.fixture(scope="module")
 def online(helm: Path, installed_on: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Helm:
     return Helm(helm, tmp_path_factory.mktemp("helm-online"), installed_on.kubeconfig())
+
+
+def test_allocating_claims_brings_the_rights_for_it_and_no_others(offline: Helm) -> None:
+    """In shadow mode only those to read. The plugin that would allocate is off, and never both at once."""
+    group = "resource.k8s.io"
+    read = {(group, kind, verb, "") for kind in ("deviceclasses", "resourceslices") for verb in ("list", "watch")}
+    read |= {(group, "resourceclaims", verb, "") for verb in ("get", "list", "watch")}
+    kinds = ("resourceclaims", "resourceclaims/status", "resourceclaims/binding")
+    write = {(group, kind, "patch", "") for kind in kinds}
+
+    def of_wattpack(*values: str) -> set[tuple[str, str, str, str]]:
+        objects = offline.template(*values)
+        return rights([one for one in objects if one["metadata"]["name"] == "wattpack"])
+
+    assert of_wattpack("allocateClaims=true") - of_wattpack() == read | write
+    assert of_wattpack() - of_wattpack("allocateClaims=true") == set()
+    assert of_wattpack("allocateClaims=true", "mode=shadow") - of_wattpack("mode=shadow") == read
+    whole = offline.template("allocateClaims=true")
+    assert rights(whole) - rights(offline.template()) == write  # kube-scheduler's own role reads them anyway
+    for values, disabled in ((("allocateClaims=true",), ["DynamicResources"]), ((), [])):
+        config = next(one for one in offline.template(*values) if "scheduler.yaml" in one.get("data", {}))
+        plugins = yaml.safe_load(config["data"]["scheduler.yaml"])["profiles"][0]["plugins"]
+        assert [one["name"] for one in plugins.get("multiPoint", {}).get("disabled", [])] == disabled
+    values = ("allocateClaims=true", "scheduler.dynamicResources=true")
+    both = offline("template", str(CHART), "--kube-version", "1.36.4", values=values)
+    assert both.returncode != 0
+    assert "expected one of them" in both.stderr
+
+
+def test_the_rights_suffice_to_allocate_a_claim_and_to_free_it(online: Helm, installed_on: Cluster) -> None:
+    """By real calls: the API server asks for the right to resourceclaims/binding only when an allocation changes."""
+    admin = installed_on.admin
+    add_class(admin)
+    claim = admin.create(CLAIMS, claim_object("rights", TaskClass(0, 0, 1, 1000)))
+    path, where = f"{CLAIMS}/rights", {"key": "metadata.name", "operator": "In", "values": ["n"]}
+    result = {"request": "gpu", "driver": DRIVER, "pool": "n", "device": "gpu-0"}
+    selector = {"nodeSelectorTerms": [{"matchFields": [where]}]}
+    allocated = {
+        "allocation": {"devices": {"results": [result]}, "nodeSelector": selector},
+        "reservedFor": [{"resource": "pods", "name": "p", "uid": "u"}],
+    }
+    done = online("install", "wattpack", str(CHART), "-n", NAMESPACE, values=("allocateClaims=true",))
+    assert done.returncode == 0, done.stderr
+    account = installed_on.client(ACCOUNT.name)
+    try:
+        patch = {"resource": "resourceclaims/binding", "group": "resource.k8s.io"}
+        wait_until(lambda: account.allowed("patch", **patch), 10, "the roles are known")
+        for listed in (SLICES, CLASSES, "/apis/resource.k8s.io/v1/resourceclaims"):
+            assert account.request("GET", listed)[0] == 200
+        account.patch(path, {"metadata": {"finalizers": ["resource.kubernetes.io/delete-protection"]}})
+        account.patch(f"{path}/status", {"status": allocated})
+        account.patch(f"{path}/status", {"status": {"allocation": None, "reservedFor": None}})
+        account.patch(path, {"metadata": {"finalizers": []}})
+        for method, body in (("DELETE", None), ("PUT", claim)):
+            assert account.request(method, path, body)[0] == 403
+        assert account.request("POST", CLAIMS, claim_object("other", TaskClass(0, 0, 1, 1000)))[0] == 403
+    finally:
+        account.close()
+        assert online("uninstall", "wattpack", "-n", NAMESPACE).returncode == 0
 
 
 @pytest.fixture
@@ -161,3 +223,59 @@ def test_the_role_of_the_scheduler_is_the_cluster_s_own_less_what_is_named_here(
     # Only read, and only by schedulers of clusters that have switched these features on.
     assert {resource for _, resource, _, _ in more} == {"devicetaintrules", "podgroups"}
     assert {verb for _, _, verb, _ in more} == {"get", "list", "watch"}
+
+
+# ---- nodes that sleep
+
+EVICT = {"verb": "create", "resource": "pods/eviction", "namespace": "default"}
+PATCH_NODES = {"verb": "patch", "resource": "nodes"}
+HOSTS = {"group": "metal3.io", "resource": "baremetalhosts", "namespace": "metal3"}
+SECRET = {"verb": "get", "resource": "secrets", "namespace": "bmc", "name": "gpu-7"}
+SLEEP_RIGHTS = [
+    PATCH_NODES,
+    EVICT,
+    SECRET,
+    {"verb": "patch", "namespace": NAMESPACE, "name": "wattpack", **LEASES},
+    {"verb": "patch", "resource": "namespaces", "namespace": NAMESPACE, "name": NAMESPACE},
+    {"verb": "patch", "resource": "namespaces", "namespace": "default", "name": "default"},  # never
+    *({"verb": verb, **HOSTS} for verb in ("get", "list", "patch")),
+]
+ACT = ("sleep.mode=act", "sleep.nodes=pool=gpu")
+ALWAYS = ["patch leases", "patch namespaces", "patch nodes"]
+BY_SECRETS = (*ACT, "sleep.redfish.secret=bmc/{node}", "sleep.redfish.address=https://{node}.bmc.example")
+
+
+@pytest.mark.parametrize(
+    ("values", "granted"),
+    [
+        (("sleep.mode=advise", "sleep.nodes=pool=gpu"), []),
+        ((*ACT, "sleep.redfish.credentialsSecret=bmc"), ALWAYS),
+        ((*ACT, "sleep.redfish.credentialsSecret=bmc", "sleep.consolidate=true"), ["create pods/eviction", *ALWAYS]),
+        (BY_SECRETS, ["get secrets", *ALWAYS]),
+        ((*BY_SECRETS[:2], "sleep.redfish.secret=bmc/another", BY_SECRETS[3]), ALWAYS),
+        (
+            (*ACT, "sleep.power=metal3"),
+            ["get baremetalhosts", "list baremetalhosts", "patch baremetalhosts", *ALWAYS],
+        ),
+    ],
+)
+def test_sleep_has_the_rights_that_its_values_need_and_no_other(
+    online: Helm, installed_on: Cluster, values: tuple[str, ...], granted: list[str]
+) -> None:
+    for name in ("bmc", "metal3"):
+        body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+        installed_on.admin.request("POST", "/api/v1/namespaces", body)  # 409 from the second on
+    done = online("install", "wattpack", str(CHART), "-n", NAMESPACE, values=values)
+    assert done.returncode == 0, done.stderr
+    account = installed_on.client(ACCOUNT.name)
+
+    def may() -> list[str]:
+        return sorted(f"{asked['verb']} {asked['resource']}" for asked in SLEEP_RIGHTS if account.allowed(**asked))
+
+    try:
+        wait_until(lambda: account.allowed("list", "nodes") and may() == sorted(granted), 10, f"{granted}: {may()}")
+        others = [asked for asked in REFUSED if account.allowed(**asked)]
+        assert [asked for asked in others if asked not in (EVICT, PATCH_NODES)] == []
+    finally:
+        account.close()
+        assert online("uninstall", "wattpack", "-n", NAMESPACE, "--no-hooks").returncode == 0

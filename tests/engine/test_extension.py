@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,7 +12,10 @@ from wattpack.datasets.alibaba2023_times import timed_trace
 from wattpack.datasets.generators import generate
 from wattpack.engine.core.engine import Engine
 from wattpack.engine.core.explain import explain
-from wattpack.engine.moments.busy_run import BINS, NOBODY, groups_of
+from wattpack.engine.core.state import NOWHERE
+from wattpack.engine.moments.busy_run import BINS, NOBODY, OWNER_TASKS, PRICE, UNSURE, groups_of
+from wattpack.engine.moments.extended_choice import decide_with_extension
+from wattpack.engine.moments.extension import extensions_w
 from wattpack.engine.moments.moves import MovesInTime, Place
 from wattpack.engine.moments.options import BACKFILL, KNOWN, LEARNT, NOT_USED, Sleep, Speeds, TimeOptions
 from wattpack.engine.moments.record import RUNNING
@@ -19,7 +23,9 @@ from wattpack.engine.moments.run import MomentRun
 from wattpack.engine.moments.simulate import Simulation, new_simulation, split_by_kind
 from wattpack.engine.moments.why import with_extension
 from wattpack.errors import UserError
+from wattpack.jit import kernel
 from wattpack.model.nodes import Datacenter
+from wattpack.model.sleeping import AWAKE
 from wattpack.model.target import Target
 from wattpack.model.tasks import TaskClass, Workload
 from wattpack.model.timed_tasks import TimedTasks
@@ -152,6 +158,68 @@ def test_the_older_a_task_of_a_heavy_tail_the_longer_it_runs() -> None:
     assert busy.gone.shape[1:] == (BINS, BINS)
 
 
+@kernel
+def decided(state: Any, plan: Any, scores: Any, run: Any, k: int, i: int, now_s: float) -> int:
+    """`decide_with_extension`, which has no entry point for Python."""
+    return decide_with_extension(state, plan, scores, run, k, i, now_s)
+
+
+def plain_values(found: Simulation, i: int, now_s: float, total: np.ndarray) -> np.ndarray:
+    """Each node's score less its extension, from the formulas of docs/guide/sleep.md, one node at a time."""
+    run, nodes = found.run, found.engine.state.nodes
+    busy, task = run.busy, run.tasks[i]
+    asked = found.engine.state.tasks[int(task.task_class)]
+    values = np.full(len(total), -np.inf)
+    for n in range(len(total)):
+        node = nodes[n]
+        there = np.flatnonzero((run.tasks.node == n) & (run.tasks.outcome == RUNNING))
+        longer = float(node.slowness) if task.slowed else 1.0
+        share = longer
+        if len(there) and busy.learnt:
+            share = longer * float(busy.weight[busy.group[i]] @ busy.node_gone[n])
+        elif len(there):
+            share = max(0.0, now_s + busy.length_s[i] * longer - busy.task_end_s[there].max()) / busy.length_s[i]
+        own = max(asked.gpu_request / (1000 * node.gpus), asked.cpu_milli / node.cpu_milli)
+        price = PRICE if len(there) == 0 or not busy.learnt else PRICE * UNSURE
+        saved_w = int(run.sleep.nodes.idle_mw[n] - run.sleep.nodes.asleep_mw[n]) / 1000
+        in_score_w = 0.0 if len(there) else saved_w * (longer if asked.batch else 1.0)
+        values[n] = total[n] - saved_w * (own * longer + price * (1 - own) * share) + in_score_w
+    return values
+
+
+@pytest.mark.parametrize("durations", [KNOWN, LEARNT])
+@pytest.mark.parametrize("speeds", [None, Speeds(1.0, np.array([1.0, 0.4]))])
+@pytest.mark.compiled  # some thousand decisions
+def test_the_search_finds_what_a_plain_walk_over_all_nodes_finds(durations: str, speeds: Speeds | None) -> None:
+    names = [f"n{i}" for i in range(150)]
+    datacenter = Datacenter.of(names, [64_000] * 150, [2**20] * 150, [8] * 150, ["A100", "T4", "T4"] * 50)
+    trace = timed_trace("default")
+    tasks = generate(trace, datacenter.gpu_milli, 0.5, 0.3, np.random.default_rng(3))
+    options = {"durations": durations, "speeds": speeds, "sleep": Sleep(reserve_gpus=60)}
+    seen = set()
+    for horizon_s in (0.0, 3_000.0, 9_000.0, 15_000.0, 21_000.0):
+        found = simulation(datacenter, tasks, horizon_s=horizon_s, **options)
+        found.to_end()
+        engine, run = found.engine, found.run
+        coming = np.flatnonzero(tasks.arrival_s > horizon_s)
+        for i in coming[:: max(len(coming) // 60, 1)].tolist():
+            k = int(run.tasks.task_class[i])
+            chosen = decided(engine.state, engine.plan, engine.scores, run, k, i, horizon_s)
+            awake = np.asarray(engine.state.nodes.closed) == AWAKE
+            shown = explain(engine, k, run.luck[i], awake)
+            more_w = np.zeros(len(datacenter))
+            extensions_w(engine.state, run, i, horizon_s, more_w)
+            exactly = np.where(shown.takes_part, shown.raw[0] - more_w, -np.inf)
+            values = np.where(shown.takes_part, plain_values(found, i, horizon_s, shown.raw[0]), -np.inf)
+            if not shown.takes_part.any():
+                assert chosen == NOWHERE
+                continue
+            assert chosen == int(np.argmax(exactly))  # the first of equals
+            assert values[chosen] >= values.max() - 1e-6
+            seen.add(bool(run.busy.first[chosen] == NOBODY))
+    assert False in seen
+
+
 def test_tasks_are_grouped_by_class_and_class_of_service() -> None:
     tasks = timed((ONE_GPU, 0, 1), (ONE_GPU, 1, 1), (HALF_NODE, 2, 1), (ONE_GPU, 3, 1))
     group, wider = groups_of(replace(tasks, service_class=("LS", "BE", "BE", "LS")))
@@ -159,6 +227,27 @@ def test_tasks_are_grouped_by_class_and_class_of_service() -> None:
     assert len(set(group.tolist())) == 3
     assert wider[group[1]] == wider[group[2]] != wider[group[0]]
     assert (wider[wider[group]] == NOBODY).all()
+
+
+def test_owners_with_enough_tasks_of_a_class_have_a_group_of_their_own() -> None:
+    tasks = timed(*((ONE_GPU, float(i), 1.0) for i in range(2 * OWNER_TASKS + 1)), (HALF_NODE, 50.0, 1.0))
+    owner = ("ann",) * OWNER_TASKS + ("bob",) * (OWNER_TASKS - 1) + ("",) * 2 + ("ann",)
+    group, wider = groups_of(replace(tasks, owner=owner))
+    ann, bob, nobody, other_class = (int(group[i]) for i in (0, OWNER_TASKS, 2 * OWNER_TASKS - 1, -1))
+    assert ann != bob == nobody != other_class != ann
+    assert wider[ann] == bob
+    assert wider[bob] == wider[other_class]
+    assert wider[wider[bob]] == NOBODY
+
+
+def test_tasks_of_one_class_are_told_apart_by_their_owners() -> None:
+    rows = [(ONE_GPU, 300.0 * i, 200.0 if i % 2 else 20_000.0) for i in range(120)]
+    tasks = replace(timed(*rows), owner=("long", "short") * 60)
+    found = simulation(nodes(60), tasks, durations=LEARNT, horizon_s=40_000.0)
+    found.to_end()
+    gone_after_an_hour = found.run.busy.gone[found.run.busy.group[:2], 0, 6]
+    assert gone_after_an_hour[0] < 0.3
+    assert gone_after_an_hour[1] > 0.9
 
 
 def test_a_moved_task_takes_its_expected_end_along() -> None:

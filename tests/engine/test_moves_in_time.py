@@ -24,8 +24,8 @@ from wattpack.engine.moments.options import BACKFILL, Sleep, TimeOptions
 from wattpack.engine.moments.record import OUTCOMES, RUNNING, WAITING, TimeRecord
 from wattpack.engine.moments.run import MomentRun
 from wattpack.engine.moments.simulate import Simulation, new_simulation
-from wattpack.engine.moments.sleep_run import AWAKE
 from wattpack.jit import kernel
+from wattpack.model.sleeping import AWAKE
 from wattpack.model.target import Target
 from wattpack.model.timed_tasks import TimedTasks
 

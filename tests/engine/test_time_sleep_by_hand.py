@@ -30,6 +30,13 @@ def test_a_node_sleeps_after_its_idle_time_and_a_task_waits_for_its_wake() -> No
     assert gpu_s(run, 30.0) == 7
 
 
+def test_every_change_of_a_nodes_state_is_noted_with_its_time() -> None:
+    """Shuts down at 14, asleep at 16, wakes from 20 to 25, shuts down 10 s after the task has left at 28."""
+    run = run_of(ONE_T4, tasks_at(WHOLE, (0, 4), (20, 3)), sleep=TIMES, horizon_s=39.0)  # the engine notes the same
+    changes = [(14, "shutting down"), (16, "asleep"), (20, "waking"), (25, "awake"), (38, "shutting down")]
+    assert run.machines[0].history == changes
+
+
 def test_a_task_placed_on_a_node_that_shuts_down_waits_for_the_shutdown_and_the_wake() -> None:
     run = run_of(ONE_T4, tasks_at(WHOLE, (0, 4), (15, 3)), sleep=TIMES, horizon_s=30.0)
     assert run.start_s == [0, 16 + 5]

@@ -12,7 +12,18 @@ from fuzz.given import EDITS, ODD_EDITS, PROFILE, TARGETS, places_of_runs, power
 from fuzz.lines import Building, finished, given_options, number
 from fuzz.odd import NAMES, Strategy
 from fuzz.placing import bound, defrag, derive, explain, replay
-from fuzz.reading import calibrate_gpu, calibrate_prometheus, fit, import_, import_trace, serve, ui
+from fuzz.reading import (
+    calibrate_gpu,
+    calibrate_prometheus,
+    fit,
+    import_,
+    import_trace,
+    serve,
+    sleep_hold,
+    sleep_status,
+    sleep_wake,
+    ui,
+)
 from fuzz.running import again, compare, paper, plan, run, simulate, tune
 from fuzz.tables import csv_file, node_rows, task_rows
 
@@ -125,6 +136,9 @@ COMMANDS: dict[str, Grammar] = {
     "fit": fit,
     "serve": serve,
     "ui": ui,
+    "sleep status": sleep_status,
+    "sleep wake": sleep_wake,
+    "sleep hold": sleep_hold,
     "calibrate gpu": calibrate_gpu,
     "calibrate prometheus": calibrate_prometheus,
     "datacenters": datacenters,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from hypothesis import strategies as st
 
@@ -125,6 +126,33 @@ def ui(building: Building) -> list[str]:
     )
     words = ["ui", "--no-browser", *draw(st.lists(st.sampled_from(("--datacenter=nodes.csv", "--port=0")), max_size=2))]
     return [*words, draw(st.sampled_from(wrong))]
+
+
+def sleep_command(building: Building, command: str, options: dict[str, Any]) -> list[str]:
+    """Nobody answers where the kubeconfig leads: every case ends with one line."""
+    draw, faults = building.draw, building.faults
+    cluster = "{name: c, cluster: {server: 'http://127.0.0.1:1'}}"
+    rest = "contexts: [{name: c, context: {cluster: c, user: u}}]\nusers: [{name: u, user: {token: t}}]"
+    good = f"current-context: c\nclusters: [{cluster}]\n{rest}\n".encode()
+    building.add("kubeconfig", st.sampled_from((good, b"", b"{", b"\xff")) if faults else st.just(good))
+    building.add("serve.toml", st.sampled_from((b"", b"[sleep]\nnodes = 'a=b'\n", b"[sleep]\nnodes = ''\n")))
+    names = draw(st.lists(st.sampled_from(("n0", "", "a/b", "\u00fc")), max_size=2))
+    return ["sleep", command, *names, "--kubeconfig", "kubeconfig", *draw(given_options(options, faults))]
+
+
+def sleep_status(building: Building) -> list[str]:
+    words = sleep_command(building, "status", {"--json": None, "--undo": None, "--server": SERVERS})
+    return [word for word in words if word not in ("n0", "a/b")]
+
+
+def sleep_wake(building: Building) -> list[str]:
+    timeouts = st.sampled_from(("1s", "2m", "soon", "-1"))
+    options = {"--all": None, "--direct": None, "--config": st.just("serve.toml"), "--timeout": timeouts}
+    return sleep_command(building, "wake", options)
+
+
+def sleep_hold(building: Building) -> list[str]:
+    return sleep_command(building, "hold", {"--off": None})
 
 
 def calibrate_gpu(building: Building) -> list[str]:

@@ -73,6 +73,13 @@ class InMemory(Client):
             if self.lease is None:
                 raise ApiError(404, "not found")
             return msgspec.json.encode(self.lease)
+        if method == "PATCH":
+            assert self.lease is not None
+            metadata = self.lease["metadata"]
+            version = str(int(metadata["resourceVersion"]) + 1)
+            annotations = {**metadata.get("annotations", {}), **body["metadata"]["annotations"]}
+            self.lease["metadata"] = {**metadata, "resourceVersion": version, "annotations": annotations}
+            return b"{}"
         known = self.lease["metadata"]["resourceVersion"] if self.lease else None
         if method == "PUT" and body["metadata"]["resourceVersion"] != known:
             raise ApiError(409, "the object has been modified")
@@ -111,6 +118,9 @@ async def started(client: InMemory, identity: str = "one", **config: Any) -> Ser
     service = Service(Config(target="default", **config), client, identity)
     await service.nodes.relist()
     await service.pods.relist()
+    for watch in service.claims:
+        await watch.relist()
+        watch.connected = True
     service.nodes.connected = service.pods.connected = True
     return service
 

@@ -11,6 +11,7 @@ import pytest
 import wattpack
 from wattpack.errors import UserError
 from wattpack.kube.config import Config, LeaseConfig, Server, parse_config, read_config
+from wattpack.kube.sleep.config import SleepConfig
 
 
 def refused(text: str) -> str:
@@ -82,7 +83,7 @@ def test_the_guide_tells_every_key_and_no_other() -> None:
     rows = re.findall(r"^\| `\[?([a-z_]+)\]?` \|([^\n]*)$", guide, flags=re.MULTILINE)
     assert {name for name, _ in rows} == set(Config.__struct_fields__)
     told = dict(rows)
-    for name, part in {"server": Server, "lease": LeaseConfig}.items():
+    for name, part in {"server": Server, "lease": LeaseConfig, "sleep": SleepConfig}.items():
         assert {key for key in part.__struct_fields__ if f"`{key}`" not in told[name]} == set()
 
 

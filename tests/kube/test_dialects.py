@@ -90,6 +90,7 @@ PODS: list[tuple[str, dict[str, Any], tuple[int, int] | str]] = [
     ("mig", {"nvidia.com/mig-1g.10gb.me": "1"}, (1, 142)),
     ("mig", {GPU: "2"}, (2, 1000)),
     ("mig", {"nvidia.com/mig-1g.5gb": "2"}, "2 MIG devices (nvidia.com/mig-1g.5gb) in one pod"),
+    ("dra", {GPU: "2"}, (2, 1000)),  # what claims ask for is in the claims: tests/kube/dra
     ("mig", {"nvidia.com/mig-all": "1"}, "nvidia.com/mig-all: not a MIG profile we know"),
 ]
 
@@ -123,6 +124,7 @@ NODES: list[tuple[str, dict[str, Any], int | str]] = [
         {"nvidia.com/mig-3g.20gb": "4", "labels": {**T4, "nvidia.com/gpu.count": "2"}},
         2,  # 12 slices
     ),
+    ("dra", {}, 0),  # GPUs are in ResourceSlices
     ("mig", {"gpus": 1, "nvidia.com/mig-1g.5gb": "7"}, 2),  # one GPU with MIG, one without
 ]
 
@@ -136,6 +138,7 @@ WRITTEN: dict[str, dict[str, str]] = {
     "volcano": {"wattpack.dev/gpu-index": "3", "volcano.sh/gpu-index": "3"},
     "koordinator": {"wattpack.dev/gpu-index": "3"},
     "mig": {"wattpack.dev/gpu-index": "3"},
+    "dra": {"wattpack.dev/gpu-index": "3"},
 }
 
 

@@ -249,4 +249,4 @@ def test_the_mixed_cluster_is_understood_but_for_three_pods() -> None:
         "waits": (2, 1000, ()),
         "waits-too": (1, 500, ()),
     }
-    assert dict(found.dialects) == {"nvidia": 4, "alibaba": 2, "kai": 1, "hami": 1, "mig": 1, "resource claims": 1}
+    assert dict(found.dialects) == {"nvidia": 4, "alibaba": 2, "kai": 1, "hami": 1, "mig": 1, "dra": 1}

@@ -9,6 +9,7 @@ from wattpack.kube.reservations import (
     TRANSITIONS,
     AlreadyReservedError,
     Event,
+    NotPromisedError,
     PodSeenError,
     Reservation,
     ReservationError,
@@ -17,11 +18,32 @@ from wattpack.kube.reservations import (
     State,
 )
 
-ASSUMED, BOUND, SEEN, EXPIRED = State
-ASSUME, BIND, SEE, FORGET, EXPIRE, REMOVE = Event
+PROMISED, ASSUMED, BOUND, SEEN, EXPIRED = State
+PROMISE, REDEEM, BREAK, ASSUME, BIND, SEE, FORGET, EXPIRE, REMOVE = Event
 
 # Every state and every event, written down a second time, by what a scheduler needs.
 FOLLOWS: list[tuple[State, Event, State | type[ReservationError]]] = [
+    (PROMISED, PROMISE, AlreadyReservedError),
+    (PROMISED, REDEEM, ASSUMED),
+    (PROMISED, BREAK, EXPIRED),
+    (PROMISED, ASSUME, AlreadyReservedError),
+    (PROMISED, BIND, BOUND),
+    (PROMISED, SEE, SEEN),
+    (PROMISED, FORGET, EXPIRED),
+    (PROMISED, EXPIRE, PROMISED),
+    (PROMISED, REMOVE, EXPIRED),
+    (ASSUMED, PROMISE, AlreadyReservedError),
+    (ASSUMED, REDEEM, NotPromisedError),
+    (ASSUMED, BREAK, ASSUMED),
+    (BOUND, PROMISE, AlreadyReservedError),
+    (BOUND, REDEEM, NotPromisedError),
+    (BOUND, BREAK, BOUND),
+    (SEEN, PROMISE, AlreadyReservedError),
+    (SEEN, REDEEM, NotPromisedError),
+    (SEEN, BREAK, SEEN),
+    (EXPIRED, PROMISE, PROMISED),
+    (EXPIRED, REDEEM, NotPromisedError),
+    (EXPIRED, BREAK, EXPIRED),
     (ASSUMED, ASSUME, AlreadyReservedError),
     (ASSUMED, BIND, BOUND),
     (ASSUMED, SEE, SEEN),
@@ -54,6 +76,8 @@ ON_NODE = make_pod("a", WHOLE, "n0", (0,))
 def in_state(state: State) -> tuple[Reservations, Reservation]:
     """The reservation of pod `a` on GPU 0 of node n0, brought to the state by events."""
     reservations = Reservations()
+    if state is PROMISED:
+        return reservations, reservations.promise(POD, "n0", 1, 0.0)
     reservation = reservations.assume(POD, "n0", 1, 0.0)
     if state is BOUND:
         reservations.bind(reservation)
@@ -69,6 +93,10 @@ def happens(reservations: Reservations, reservation: Reservation, event: Event) 
     """The state of pod `a` after the event, through the method that the cluster calls."""
     if event is ASSUME:
         reservations.assume(POD, "n0", 1, 0.0)
+    elif event is PROMISE:
+        reservations.promise(POD, "n0", 1, 0.0)
+    elif event is REDEEM:
+        reservations.redeem(reservation, 0.0)
     elif event is BIND:
         reservations.bind(reservation)
     elif event is SEE:
@@ -109,6 +137,7 @@ def test_a_pod_seen_on_another_gpu_has_a_new_reservation_and_the_old_one_has_exp
 @pytest.mark.parametrize(
     ("state", "now_s", "in_sync", "due"),
     [
+        (PROMISED, 1e6, True, []),  # its node may take long to wake
         (ASSUMED, 60.0, True, []),
         (ASSUMED, 60.1, True, ["a"]),
         (ASSUMED, 60.1, False, ["a"]),  # no Binding was sent: no need of the watch
@@ -127,7 +156,8 @@ def test_assumed_and_bound_reservations_expire_and_seen_ones_do_not(
 
 
 def test_only_reservations_that_the_cluster_does_not_show_are_unseen() -> None:
-    assert {state: len(in_state(state)[0].unseen()) for state in State} == {ASSUMED: 1, BOUND: 1, SEEN: 0, EXPIRED: 0}
+    unseen = {state: len(in_state(state)[0].unseen()) for state in State}
+    assert unseen == {PROMISED: 1, ASSUMED: 1, BOUND: 1, SEEN: 0, EXPIRED: 0}
 
 
 def test_a_reservation_is_taken_over_in_its_state_and_never_in_the_place_of_another() -> None:

@@ -1,5 +1,6 @@
 """The formulas of `ocs`, every quantity computed from scratch: the plain version that its kernels must agree with."""
 
+import itertools
 import math
 from collections import Counter
 from typing import NamedTuple
@@ -77,7 +78,7 @@ def plain_statistics(nodes: list[Node], trace: list[Task]) -> Statistics:
         kappa,
         sizes,
         sets,
-        {a: min(1.0, 1 / share_asked(a, sets, usable, capacity)) ** 2 for a in sets},
+        {a: min(1.0, 1.3 / share_asked(a, sets, usable, capacity)) ** 4 for a in sets},
         any(named > 0 for _, named in found.values()),
         target,
         reference.target_workload(trace),
@@ -104,7 +105,9 @@ Demands = dict[frozenset[Shape], tuple[float, float]]
 
 
 def dependences(nodes: list[Node], target: list[TargetClass], demand: list[float]) -> Demands:
-    """Per set of shapes the demand that only these can hold: because of GPUs or vCPU, because of named models."""
+    """Per set of shapes the demand that only these can hold: because of GPUs or vCPU, because of named models.
+
+    Unions of two named sets that share a shape are sets too."""
     shapes = {shape_of(node) for node in nodes}
     found: Demands = {}
     for task, d in zip(target, demand, strict=True):
@@ -113,6 +116,10 @@ def dependences(nodes: list[Node], target: list[TargetClass], demand: list[float
             structure, named = found.get(holding, (0.0, 0.0))
             by_structure = holding == {shape for shape in shapes if can_hold(shape, task, any_model=True)}
             found[holding] = (structure + d, named) if by_structure else (structure, named + d)
+    by_name = [a for a, (_, named) in found.items() if named > 0]
+    for a, b in itertools.combinations(by_name, 2):
+        if a & b and a | b != {shape for shape in shapes if shape[1] > 0}:
+            found.setdefault(a | b, (0.0, 0.0))
     return found
 
 
@@ -233,7 +240,7 @@ def plain_costs(nodes: list[Node], task: Task, known: Statistics, growth: Growth
     def shape_price(shape: Shape) -> float:
         ratios = [ratio(sum(planned[b] for b in planned if b <= a), supply[a]) for a in planned if shape in a]
         kept = max(1.5 * steady, (1 - gamma) * 2.2 * w)
-        return max((gamma * 1.5 * spread * x**20 + kept * x**6 for x in ratios if x > 0.3), default=0.0)
+        return max((gamma * (1 + 60 * r) * 1.5 * spread * x**20 + kept * x**6 for x in ratios if x > 0.3), default=0.0)
 
     free = {s: sum(slots_of(node, s, known) for node in nodes) for s in known.sizes}
     short = {s: ratio(d * min(rest, 0.3) * capacity, free[s]) for s, (_, d) in known.sizes.items()}

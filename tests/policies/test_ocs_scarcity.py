@@ -31,6 +31,17 @@ def test_a_class_depends_on_the_nodes_with_its_gpus_its_vcpu_and_its_models() ->
     assert found(nodes, trace) == {(1,): (0.25, 0.0), (0,): (0.0, 0.25)}
 
 
+def test_two_named_sets_that_share_a_model_are_watched_together() -> None:
+    """T4 or P100, P100 or G2: P100 is counted for both, so the three together are a set too, but not all there is."""
+    nodes = [make_node(model=model) for model in ("T4", "P100", "G2", "G3")]
+    trace = [SMALL, make_task(gpu=1, cpu=4, spec="T4|P100"), make_task(gpu=1, cpu=4, spec="P100|G2")]
+    third = pytest.approx(1 / 3)
+    assert found(nodes, trace) == {(0, 1): (0.0, third), (1, 2): (0.0, third), (0, 1, 2): (0.0, 0.0)}
+    assert set(found(nodes[:3], trace)) == {(0, 1), (1, 2)}
+    apart = [SMALL, make_task(gpu=1, cpu=4, spec="T4"), make_task(gpu=1, cpu=4, spec="P100|G2")]
+    assert set(found(nodes, apart)) == {(0,), (1, 2)}
+
+
 def test_nodes_alike_in_vcpu_gpus_and_model_are_one_shape() -> None:
     nodes = [make_node(memory_mib=1000), make_node(memory_mib=2000), make_node(model="T4")]
     shapes, of_type = node_shapes(make_datacenter(nodes))
@@ -106,17 +117,17 @@ def test_of_too_many_sets_those_are_watched_of_which_most_is_asked_for() -> None
 
 
 def test_demand_beyond_a_set_counts_in_larger_sets_as_far_as_the_set_can_hold_it() -> None:
-    """T4 can hold all that names it, or a quarter of it; a class may use T4 or P100, and T4 is full."""
+    """T4 can hold all that names it, or a third of it; a class may use T4 or P100, and T4 is full."""
     nodes = [make_node(gpus=4, model="T4"), make_node(gpus=4, model="P100"), make_node(gpus=8, model="G3")]
     named, either = make_task(gpu=1, cpu=4, spec="T4"), make_task(gpu=1, cpu=4, spec="T4|P100")
     costs = []
-    for trace in ([named, either, SMALL, SMALL], [named] * 20 + [either, SMALL]):
+    for trace in ([named, either, SMALL, SMALL], [named] * 10 + [either, SMALL] * 2):
         engine = make_engine(nodes, [SMALL, named], "ocs@1", trace=trace)
         for gpu in range(4):
             place(engine, named, 0, (gpu,))
         costs.append(-explained(engine, SMALL).priced[TERM.scarce : TERM.stranded].sum(axis=0)[1])
     assert costs[0] > 100 * costs[1] > 0
-    assert [scarcity.still_counts(asked) for asked in (0.0, 0.5, 1.0, 2.0)] == [1, 1, 1, 0.25]
+    assert [scarcity.still_counts(asked) for asked in (0.0, 1.0, 1.3, 2.6)] == [1, 1, 1, 1 / 16]
 
 
 def test_the_watts_of_a_fleet_are_those_of_its_mean_gpu_and_of_its_extremes() -> None:

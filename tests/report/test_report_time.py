@@ -19,6 +19,7 @@ from wattpack.experiments.timed_options import Timed
 from wattpack.experiments.timed_result import Series, TimedNumbers
 from wattpack.experiments.timed_table import Group, Table, TimedRow, timed_table
 from wattpack.report.payload import BASE64
+from wattpack.report.time_figure import about_of, panels_of, time_figure
 from wattpack.report.time_page import time_page, write_time_page
 from wattpack.report.time_payload import Buckets, time_payload
 from wattpack.report.time_rows import columns
@@ -94,6 +95,24 @@ class OneSeries:
 
     def read_series(self, scenario: object) -> Series:
         return self.series
+
+
+def test_the_figure_has_a_panel_for_each_quantity_and_its_power_adds_up_to_the_energy(
+    ran: tuple[Table, ResultsFolder, Inputs],
+) -> None:
+    table, folder, _ = ran
+    (group, rows), *_ = table.items()
+    series = [folder.read_series(row.scenarios[0]) for row in rows]
+    horizon_s = float(series[0].time_s[-1])
+    panels = panels_of(rows, series, Buckets(horizon_s / 50, 50))
+    title, curves = panels[0]
+    size_w = {"W": 1.0, "kW": 1e3, "MW": 1e6}[title.rpartition(" ")[2]]
+    for one, curve in zip(series, curves, strict=True):
+        assert curve is not None
+        assert curve.mean() * size_w * horizon_s == pytest.approx(one.kwh[-1] * 3.6e6)
+    figure = time_figure(rows, series, about_of(rows, group.text))
+    assert [axes.get_title(loc="left") for axes in figure.axes] == [title for title, _ in panels]
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == [row.policy for row in rows]
 
 
 def test_a_month_of_minutes_stays_below_two_megabytes(ran: tuple[Table, ResultsFolder, Inputs]) -> None:

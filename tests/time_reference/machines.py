@@ -22,6 +22,13 @@ class Machine:
     until_s: float = inf  # when its wake or shutdown ends
     empty_since_s: float = 0.0
     to_start: list[int] = field(default_factory=list)  # tasks that wait for its wake
+    history: list[tuple[float, str]] = field(
+        default_factory=list
+    )  # since when it was in which state, from its first change
+
+    def become(self, state: str, now_s: float, until_s: float = inf) -> None:
+        self.state, self.until_s = state, until_s
+        self.history.append((now_s, state))
 
     @property
     def empty(self) -> bool:
@@ -80,4 +87,4 @@ def go_to_sleep(machines: list[Machine], watts: Watts, options: Options, now_s: 
     for machine in sorted(sleepy, key=lambda m: -Fraction(watts.idle_mw(m.node), m.node.gpu or 1)):
         others = sum(untouched_gpus(m) for m in machines if m is not machine)
         if others >= wanted:
-            machine.state, machine.until_s = SHUTTING_DOWN, now_s + options.sleep.shutdown_s
+            machine.become(SHUTTING_DOWN, now_s, now_s + options.sleep.shutdown_s)

@@ -130,7 +130,7 @@ class Run:
         for machine in ended:
             if machine.state == WAKING:
                 drawn_before = sum(self.drawn_mw())
-                machine.state, machine.until_s = AWAKE, inf
+                machine.become(AWAKE, self.now_s)
                 for i in machine.to_start:
                     self.placed_until_awake.remove(i)
                     self.start(i)
@@ -138,13 +138,13 @@ class Run:
                 check_wake(self, drawn_before)
         for machine in ended:
             if machine.state == SHUTTING_DOWN:
-                machine.state, machine.until_s = ASLEEP, inf
+                machine.become(ASLEEP, self.now_s)
                 if machine.to_start:
                     self.begin_to_wake(machine)
 
     def begin_to_wake(self, machine: Machine) -> None:
         assert self.options.sleep is not None
-        machine.state, machine.until_s = WAKING, self.now_s + self.options.sleep.wake_s
+        machine.become(WAKING, self.now_s, self.now_s + self.options.sleep.wake_s)
         self.wakes += 1
 
     def tasks_arrive_and_give_up(self) -> None:

@@ -9,17 +9,17 @@ import pytest
 
 from cli.files import write_nodes, write_tasks
 from ui.page_actions import SIZES, SLOW_MS
-from ui.page_server import ARGS, CHROMIUM, LiveServer, PageServer
+from ui.page_server import ARGS, CHROMIUM, PageServer, SleepingServer
 
 
 @pytest.fixture(scope="module")
 def live():
-    def prepare(client):
+    def prepare(world):
         for name in ("a", "b", "c"):
-            client.add_node(name)
-        client.add_pod("p")
+            world.add(name)
+        world.api.add_pod("p")
 
-    server = LiveServer(prepare)
+    server = SleepingServer(prepare)
     pod = server.client.pods["p"]
     asking = Request(
         f"{server.url}/filter",
@@ -28,6 +28,8 @@ def live():
     )
     with urlopen(asking, timeout=60) as answer:
         assert json.load(answer)["NodeNames"] == ["a"]
+    server.wait(server.world.step())
+    server.wait(server.world.step_until_asleep("b"))  # and c: both are empty for long
     yield server
     server.stop()
 

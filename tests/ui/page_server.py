@@ -16,6 +16,7 @@ from typing import Any
 from aiohttp.test_utils import TestServer
 
 from kube.api_in_memory import InMemory, started
+from kube.sleep.made import World
 from wattpack.kube.app import new_app
 from wattpack.kube.service import Service
 
@@ -60,13 +61,19 @@ class LiveServer:
     """A `wattpack serve` on a cluster in memory, in a thread of its own."""
 
     def __init__(self, prepare: Callable[[InMemory], None], **config: Any) -> None:
+        self.start_loop()
+        self.client = InMemory()
+        prepare(self.client)
+        self.serve(self.wait(started(self.client, **config)))
+
+    def start_loop(self) -> None:
         self.loop = asyncio.new_event_loop()
         self.thread = threading.Thread(target=self.loop.run_forever, daemon=True)
         self.thread.start()
-        self.client = InMemory()
-        prepare(self.client)
-        self.service: Service = self.wait(started(self.client, **config))
-        self.server = TestServer(new_app(self.service))
+
+    def serve(self, service: Service) -> None:
+        self.service = service
+        self.server = TestServer(new_app(service))
         self.wait(self.server.start_server())
         self.url = f"http://127.0.0.1:{self.server.port}"
 
@@ -78,3 +85,15 @@ class LiveServer:
         self.loop.call_soon_threadsafe(self.loop.stop)
         self.thread.join(10)
         self.loop.close()
+
+
+class SleepingServer(LiveServer):
+    """The same where nodes sleep: `world` has the machines, and its clock is moved by hand."""
+
+    def __init__(self, prepare: Callable[[World], None], **sleep: Any) -> None:
+        self.start_loop()
+        self.world = World(machines=0, **sleep)
+        self.client = self.world.api
+        prepare(self.world)
+        self.wait(self.world.start())
+        self.serve(self.world.service)

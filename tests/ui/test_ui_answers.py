@@ -94,6 +94,31 @@ def test_the_map_over_time_lets_tasks_go_and_draws_what_the_run_draws(sources: S
     assert np.array_equal(last["Owner"] > 0, last["Used"] > 0)
 
 
+def test_the_map_has_every_nodes_state_of_sleep_and_draws_what_the_run_draws(sources: Sources) -> None:
+    told = {"load": 0.2, "days": 0.5, "sleep": "idle=10m,wake=4m,reserve=0"}
+    request = MapRequest(**scene(sources, trace="default", policy="ocs", seed=1, over="time", **told))
+    header, arrays = unpacked(map_payload(events_of(request, sources)))
+    frames, states = header["frames"], header["states"]
+    nodes = next(iter(sources.datacenters))
+    run = wp.simulate(nodes, "default", "ocs", seed=1, queue="backfill", sample_s=0.5 * 86400 / frames, **told)
+    at, in_state = arrays["at"], arrays["inState"].reshape(frames + 1, len(states))
+    place = np.abs(run.record.mark_s[:, None] - at[None, :]).argmin(axis=0)
+    assert np.allclose(run.record.mark_s[place], at, atol=1e-6)
+    assert np.array_equal(in_state[:, states.index("asleep")], run.asleep_nodes[place])
+    moving = in_state[:, states.index("waking")] + in_state[:, states.index("shutting down")]
+    assert np.array_equal(moving, run.transition_nodes[place])
+    totals = arrays["totals"].reshape(frames + 1, 4)
+    assert np.array_equal(totals[1:, 0], run.record.power_w[place[1:]])  # frame 0: before the first task has come
+    assert header["sleeps"]
+    assert len({tuple(row) for row in in_state.tolist()}) > 3  # nodes have slept and woken
+    for frame in range(0, frames + 1, 50):
+        state = state_at(header, arrays, frame)
+        assert np.array_equal(np.bincount(state["State"].ravel(), minlength=4), in_state[frame])
+        assert state["Watts"].sum() == pytest.approx(totals[frame, 0], rel=1e-6)
+        assert not state["Used"][state["State"].ravel() != states.index("awake")].any()
+    assert len(run.record.sleep_changes) == 0  # nobody else asked for them
+
+
 def test_many_tasks_are_drawn_in_few_frames(sources: Sources, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("wattpack.ui.map_events.MOST_FRAMES", 3)
     monkeypatch.setattr("wattpack.ui.map_events.FRAMES_OF_MANY", 2)

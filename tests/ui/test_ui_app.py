@@ -78,8 +78,22 @@ def test_a_run_in_time_has_the_numbers_of_simulate(tmp_path: Path) -> None:
         assert shown == (tmp_path / "own" / "time.csv").read_bytes()
         _, results = await front.ask("GET", f"/api/runs/{run['id']}/results")
         assert results["data"] == embedded(tmp_path / "own" / "report.html")
+        status, figure = await front.ask("GET", f"/api/runs/{run['id']}/figures/0.svg")
+        assert (status, figure[:5]) == (200, b"<?xml")
+        assert figure.count(b'<g id="axes_') >= 4  # power, against FGD, GPUs in use, nodes asleep
+
+    async def as_results(front: Front) -> None:
+        """The folder of the command line has the same curves and numbers."""
+        run = next(run for run in (await front.ask("GET", "/api/runs"))[1] if run["kind"] == "results")
+        _, shown = await front.ask("GET", f"/api/runs/{run['id']}/results")
+        assert shown["kind"] == "time"
+        assert shown["data"] == embedded(tmp_path / "own" / "report.html")
+        assert "CO2" in shown["tables"]
+        status, figure = await front.ask("GET", f"/api/runs/{run['id']}/figures/0.png")
+        assert (status, figure[:4]) == (200, b"\x89PNG")
 
     served(tmp_path, test)
+    served(tmp_path, as_results, results=[tmp_path / "own"])
 
 
 def test_tasks_of_a_file_run_at_their_own_times(tmp_path: Path) -> None:

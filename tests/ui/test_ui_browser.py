@@ -106,6 +106,10 @@ def test_simulate_from_click_to_number(new_tab, server, tmp_path):
     for policy in ("fgd", "pwr"):
         assert f"{float(by_policy[policy]['kwh']):,.3f}" in " ".join(shown[policy]), (shown, by_policy[policy])
     assert tab.locator("#plot path.line").count() > 2
+    for kind, start in (("PNG", b"\x89PNG"), ("SVG", b"<?xml"), ("PDF", b"%PDF")):
+        with tab.expect_download() as loaded:
+            tab.click(f"#run-files a:has-text('figure, {kind}')")
+        assert Path(loaded.value.path()).read_bytes().startswith(start)
 
 
 def test_curves_grow_while_runs_finish_and_cancel_ends_them(new_tab, server):

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import pytest
 
 from kube.api_in_memory import InMemory
-from ui.page_server import LiveServer
+from kube.sleep.made import World
+from ui.page_server import LiveServer, SleepingServer
 from ui.served import Front, served
+from wattpack.kube.sleep.status import status_of
 
 pytestmark = pytest.mark.compiled
 
@@ -34,6 +37,37 @@ def test_the_page_shows_what_the_service_says(tmp_path: Path, mode: str) -> None
         ]
         assert (view["shadow"] is not None) == (mode == "shadow")
         assert view["decisions"] == []
+        assert view["sleep"] is None  # the service has no [sleep]
+
+    try:
+        served(tmp_path, test, live=live.url)
+    finally:
+        live.stop()
+
+
+def test_nodes_that_sleep_are_those_of_the_service_with_their_reasons(tmp_path: Path) -> None:
+    def three_machines(world: World) -> None:
+        for name in ("a", "b", "c"):
+            world.add(name)
+        world.api.add_pod("p", node="a", index="0")
+
+    live = SleepingServer(three_machines, reserve=2)
+    keeper = live.world.keeper
+    live.wait(live.world.step())  # the nodes are seen
+
+    async def test(front: Front) -> None:
+        _, view = await front.ask("GET", "/api/live")
+        sleep = view["sleep"]
+        assert (sleep["mode"], sleep["may_sleep"], sleep["states"], sleep["nodes"]) == ("act", 3, {}, [])
+        await asyncio.to_thread(live.wait, live.world.step_until_asleep("b"))
+        _, view = await front.ask("GET", "/api/live")
+        sleep, told = view["sleep"], status_of(keeper)
+        (node,) = sleep["nodes"]
+        own = next(row for row in told["nodes"] if row["node"] == "b")
+        assert node == {key: own[key] for key in node}  # type: ignore[literal-required]
+        assert (node["state"], node["why"], sleep["states"]) == ("asleep", "empty for 10m", {"asleep": 1})
+        assert (sleep["saved_w"], sleep["changes"]["asleep"], sleep["errors"]) == (told["saved_w"], 1, 0)
+        assert sum(model["power_w"] for model in view["models"]) == pytest.approx(view["power_w"])
 
     try:
         served(tmp_path, test, live=live.url)

@@ -11,7 +11,7 @@ from pathlib import Path
 from threading import Lock
 
 from wattpack.choose.kept import read_kept, write_kept
-from wattpack.choose.search import BASELINE, GRAR_LOSS, PORTFOLIO, Found, Member, search
+from wattpack.choose.search import BASELINE, PORTFOLIO, Found, Member, search
 from wattpack.choose.small_fleet import columns_of, counted, in_order
 from wattpack.jit import source_digest
 from wattpack.model.nodes import Datacenter
@@ -113,7 +113,7 @@ def _read(name: str) -> Found | None:
 def _because(found: Found, regime: str) -> str:
     by_name = {member.expression: member for member in found.members}
     best, base = by_name[found.expression], by_name[BASELINE]
-    serving = sum(member.grar_below >= -GRAR_LOSS[regime] for member in found.members)
+    serving = sum(member.serves_as_much(regime) for member in found.members)
     where = "steady state" if regime == STEADY else regime
     tried = f"of {len(found.members)} expressions tried in a {where},"
     if found.expression == BASELINE:

@@ -23,6 +23,12 @@ PORTFOLIO = (
 # Below FGD's GRAR by more than this at any load, a member serves too little. A small copy of a fleet refuses tasks that
 # the fleet itself would hold: who is a little below there is checked on a larger copy.
 GRAR_LOSS = {FILL_UP: 0.001, STEADY: 0.002}
+# The mean of a check may hide what single seeds lose: a member that loses nothing on most seeds and one task of eight
+# GPUs on others was below FGD by 0.004 on the few seeds of a real run. So the mean of so many other seeds, one standard
+# deviation below what is expected of it, must not be below FGD's GRAR by more than this. Not in a steady state: there
+# the GRAR of a fleet of 1,000 GPUs differs by 0.02 between seeds, and FGD was chosen where `ocs@1` served 0.001 more.
+FEW_SEEDS = 4
+UNLUCKY_LOSS = {FILL_UP: 0.002, STEADY: 1.0}
 TRIED_LOSS = {FILL_UP: 0.004, STEADY: 0.01}
 MOST_CHECKS = 6
 # The last of them are for members that lost nothing in the trial: after six that lost a little, FGD was chosen although
@@ -41,6 +47,11 @@ class Member:
     grar_below: float  # the least GRAR against FGD's at any load; 0 or above: serves as much everywhere
     w_per_gpu: float  # watts per GPU served, mean over the loads
     runs: int
+    unlucky_below: float = 0.0  # the same as `grar_below` for a few seeds that are one standard deviation worse
+
+    def serves_as_much(self, regime: str) -> bool:
+        """Whether it serves as much as FGD."""
+        return self.grar_below >= -GRAR_LOSS[regime] and self.unlucky_below >= -UNLUCKY_LOSS[regime]
 
 
 @dataclass(frozen=True)
@@ -69,8 +80,8 @@ def search(
         again = checked.member(best.expression)
         if again is None:
             continue
-        members[members.index(best)] = replace(best, grar_below=again.grar_below, runs=best.runs + again.runs)
-        if again.grar_below >= -GRAR_LOSS[regime]:
+        members[members.index(best)] = replace(again, w_per_gpu=best.w_per_gpu, runs=best.runs + again.runs)
+        if again.serves_as_much(regime):
             return Found(best.expression, tuple(members))
     return Found(BASELINE, tuple(members))
 
@@ -117,12 +128,14 @@ class _Runs:
         parts, base = len(self.trial.parts), self.base(len(found))
         own = [found[place::parts] for place in range(parts) if found[place::parts]]
         other = [base[place::parts] for place in range(len(own))]
-        grar = [
-            np.mean([one.grar - two.grar for one, two in zip(a, b, strict=True)], axis=0)
-            for a, b in zip(own, other, strict=True)
-        ]
-        w_per_gpu = [np.mean([one.w_per_gpu for one in runs]) for runs in own]
-        return Member(expression, float(min(part.min() for part in grar)), float(np.mean(w_per_gpu)), len(found))
+        below, unlucky = list[float](), list[float]()
+        for a, b in zip(own, other, strict=True):
+            grar = np.array([one.grar - two.grar for one, two in zip(a, b, strict=True)])
+            spread = grar.std(axis=0, ddof=1) if len(a) > 1 else 0.0
+            below.append(float(grar.mean(axis=0).min()))
+            unlucky.append(float((grar.mean(axis=0) - spread * np.sqrt(1 / len(a) + 1 / FEW_SEEDS)).min()))
+        w_per_gpu = float(np.mean([np.mean([one.w_per_gpu for one in runs]) for runs in own]))
+        return Member(expression, min(below), w_per_gpu, len(found), min(unlucky))
 
 
 def _knob_is_idle(expression: str, first_runs: Mapping[str, Measured]) -> bool:

@@ -43,8 +43,8 @@ class Size(NamedTuple):
 # Every member is tried; then the best one is checked on a larger copy of the fleet and other seeds.
 TRY = {FILL_UP: Size(6000, 12_000, 2, 12, FIRST_SEED), STEADY: Size(1200, 1200, 1, 4, FIRST_SEED)}
 CHECK = {
-    FILL_UP: Size(20_000, 30_000, 4, 12, FIRST_SEED + 1000),
-    STEADY: Size(4000, 4000, 1, 6, FIRST_SEED + 1000),
+    FILL_UP: Size(20_000, 60_000, 4, 24, FIRST_SEED + 1000),
+    STEADY: Size(4000, 8000, 2, 8, FIRST_SEED + 1000),
 }
 
 

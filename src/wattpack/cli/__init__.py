@@ -58,6 +58,9 @@ COMMANDS = {
         f"{ROOM}.serve:serve_command",
         "A scheduler extender for Kubernetes: the same decisions, live.",
     ),
+    "sleep status": (f"{ROOM}.sleep_status:sleep_status_command", "Which nodes of a live cluster sleep, and why."),
+    "sleep wake": (f"{ROOM}.sleep_wake:sleep_wake_command", "Wake nodes, and take wattpack's marks off them."),
+    "sleep hold": (f"{ROOM}.sleep_hold:sleep_hold_command", "Hold nodes awake."),
     "fit": (f"{ROOM}.fit:fit_command", "Will this pod fit a live cluster, where, and what does it cost?"),
     "calibrate gpu": (
         f"{ROOM}.calibrate_gpu:calibrate_gpu_command",
@@ -84,7 +87,10 @@ COMMANDS = {
 }
 
 # Commands of two words: the first word -> one line of help.
-GROUPS = {"calibrate": "Watts of your own GPUs, as entries of a power file."}
+GROUPS = {
+    "calibrate": "Watts of your own GPUs, as entries of a power file.",
+    "sleep": "Nodes of a live cluster that sleep: who does, and waking them.",
+}
 
 # The command line as it was given, for the report.
 given_words: ContextVar[tuple[str, ...]] = ContextVar("given_words", default=())

@@ -7,6 +7,7 @@ import http.client
 import urllib.error
 import urllib.parse
 import urllib.request
+from typing import Any
 
 import msgspec
 from rich.table import Table
@@ -18,16 +19,26 @@ from wattpack.kube.decision import Decision
 
 SERVER = "http://127.0.0.1:8888"
 DECISION = msgspec.json.Decoder(Decision)
+JSON = msgspec.json.Decoder()
 
 
 def ask(server: str, path: str, body: bytes | None = None) -> Decision:
     """A decision from a running `wattpack serve`."""
+    return _ask(server, path, body, DECISION)
+
+
+def ask_json(server: str, path: str) -> Any:
+    """Any answer of it."""
+    return _ask(server, path, None, JSON)
+
+
+def _ask(server: str, path: str, body: bytes | None, decoder: Any) -> Any:
     if not server.startswith(("http://", "https://")):
         raise UserError(f"--server {server}: expected an address like {SERVER}")
     try:
         request = urllib.request.Request(server.rstrip("/") + path, body, {"Content-Type": "application/json"})
         with urllib.request.urlopen(request, timeout=30) as answer:
-            return DECISION.decode(answer.read())
+            return decoder.decode(answer.read())
     except urllib.error.HTTPError as fault:
         text = fault.read()[:500].decode(errors="replace")
         with contextlib.suppress(msgspec.DecodeError, KeyError, TypeError):

@@ -84,6 +84,7 @@ def generate(
         trace.slack_s[rows],
         trace.batch[rows],
         tuple(map(trace.service_class.__getitem__, rows.tolist())),
+        tuple(map(trace.owner.__getitem__, rows.tolist())) if trace.owner else (),
         start,
     )
 

@@ -1,7 +1,7 @@
 """Task files with times: `creation_time` and `duration` or `deletion_time`, beside the columns of every task file.
 
-Optional are `kind` (batch or service), `qos` (class of service) and `slack_s`. `timed_rows` gives what a command
-writes, so that a file can be read again unchanged.
+Optional are `kind` (batch or service), `qos` (class of service), `slack_s` and `owner`. `timed_rows` gives what a
+command writes, so that a file can be read again unchanged.
 
 A `creation_time` of a billion or more in all rows is Unix time (seconds since 1970; a billion was in 2001): the clock
 time of the first arrival is known then. No trace with another origin is 31 years long.
@@ -22,8 +22,8 @@ from wattpack.model.timed_tasks import TimedTasks, is_batch
 
 ARRIVAL, DURATION, DELETION = "creation_time", "duration", "deletion_time"
 KINDS = ("batch", "service")
-TIME_OPTIONAL = (DURATION, DELETION, "kind", "qos", "slack_s")
-WRITTEN = (*TASK_COLUMNS, *TASK_OPTIONAL, ARRIVAL, DURATION, "kind", "qos", "slack_s")
+TIME_OPTIONAL = (DURATION, DELETION, "kind", "qos", "slack_s", "owner")
+WRITTEN = (*TASK_COLUMNS, *TASK_OPTIONAL, ARRIVAL, DURATION, "kind", "qos", "slack_s", "owner")
 UNIX_FROM_S = 1e9  # 2001-09-09
 UNIX_TO_S = 253_402_300_799.0  # the end of the year 9999, which Python's dates end with
 EXPECTED = f"{ARRIVAL} and {DURATION} or {DELETION} (seconds)"
@@ -53,6 +53,7 @@ def timed_tasks_of(file: Path, found: Iterable[Row]) -> TimedTasks:
     slack_s: list[float] = []
     batch: list[bool] = []
     service_class: list[str] = []
+    owner: list[str] = []
 
     def noting_times() -> Iterator[Row]:
         for row in found:
@@ -62,6 +63,7 @@ def timed_tasks_of(file: Path, found: Iterable[Row]) -> TimedTasks:
             duration_s.append(_duration_s(row, arrival_s[-1]))
             slack_s.append(_seconds(row, "slack_s") if row.text("slack_s") else 0.0)
             service_class.append(row.text("qos"))
+            owner.append(row.text("owner"))
             batch.append(_is_batch(row))
             yield row
 
@@ -75,6 +77,7 @@ def timed_tasks_of(file: Path, found: Iterable[Row]) -> TimedTasks:
         np.array(slack_s, dtype=np.float64),
         np.array(batch, dtype=bool),
         tuple(service_class),
+        tuple(owner),
         _start(min(arrival_s)),
     )
 
@@ -95,7 +98,8 @@ def timed_rows(tasks: TimedTasks) -> Iterator[tuple[object, ...]]:
     for i, (k, arrival, duration, batch, slack) in enumerate(zip(*(c.tolist() for c in columns), strict=True)):
         times = (_number(arrival), "" if math.isinf(duration) else _number(duration))
         kind, qos = KINDS[0 if batch else 1], tasks.service_class[i]
-        yield (workload.task_name(i), *workload.classes[k], *times, kind, qos, _number(slack) if slack else "")
+        own = (kind, qos, _number(slack) if slack else "", tasks.owner[i])
+        yield (workload.task_name(i), *workload.classes[k], *times, *own)
 
 
 def _times_in(row: Row) -> bool:

@@ -14,7 +14,7 @@ from wattpack.model.timed_tasks import TimedTasks, is_batch
 
 @dataclass(frozen=True)
 class TimedTrace:
-    """Rows of (class, class of service, duration), each with its weight: how often tasks like this arrive."""
+    """Rows of (class, class of service, duration, owner), each with its weight: how often tasks like this arrive."""
 
     name: str
     classes: tuple[TaskClass, ...]
@@ -24,6 +24,7 @@ class TimedTrace:
     duration_s: NDArray[np.float64]  # above 0, finite
     slack_s: NDArray[np.float64]
     weight: NDArray[np.float64]  # above 0; only ratios matter
+    owner: tuple[str, ...] = ()  # of each row, "" where unknown; empty: all unknown
 
     def __len__(self) -> int:
         return len(self.class_index)
@@ -61,6 +62,7 @@ def timed_trace_of(tasks: TimedTasks) -> TimedTrace:
         duration_s=tasks.duration_s[kept],
         slack_s=tasks.slack_s[kept],
         weight=np.ones(len(kept)),
+        owner=tuple(tasks.owner[i] for i in kept.tolist()),
     )
 
 

@@ -76,7 +76,8 @@ def timed_digest(tasks: TimedTrace | TimedTasks) -> str:
     else:
         classes, times = tasks.workload, (tasks.arrival_s, tasks.duration_s, tasks.slack_s)
     start = tasks.start.isoformat() if isinstance(tasks, TimedTasks) and tasks.start is not None else ""
-    texts = "\n".join((trace_digest(classes), start, *tasks.service_class))
+    owners = tasks.owner if any(tasks.owner) else ()  # runs without any keep their names
+    texts = "\n".join((trace_digest(classes), start, *tasks.service_class, *owners))
     columns = b"".join(np.ascontiguousarray(one, dtype="<f8").tobytes() for one in times)
     return digest(texts.encode() + columns + tasks.batch.tobytes())
 

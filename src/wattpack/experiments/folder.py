@@ -10,7 +10,7 @@ directly (docs/guide/experiments.md has more):
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +28,7 @@ from wattpack.experiments.run_files import (
     read_runs,
     read_steady_states,
 )
-from wattpack.experiments.scenario import FILL_UP, STEADY, TIMED, Scenario, fill_up_of, labels
+from wattpack.experiments.scenario import FILL_UP, STEADY, TIMED, Scenario, fill_up_of, labels, run_in_time_of
 from wattpack.experiments.timed_result import Series, TimedNumbers
 from wattpack.experiments.timed_run_files import read_numbers, read_series
 from wattpack.files import make_folder, say, sync_all, write_text, write_whole
@@ -51,9 +51,10 @@ class ResultsFolder:
             for file in folder.glob("*.parquet/"):
                 raise UserError(f"{file}: a folder, expected a run file or nothing of this name")
         self._stored: list[Path] = []  # not yet known to be on the disk
+        self._ids: dict[Scenario, str] = {}  # as `experiment.json` has them, of runs in time that were read from it
 
     def run_file(self, scenario: Scenario) -> Path:
-        return self.path / FOLDERS[scenario.kind] / f"{scenario.id}.parquet"
+        return self.path / FOLDERS[scenario.kind] / f"{self._ids.get(scenario) or scenario.id}.parquet"
 
     def missing(self, scenarios: Iterable[Scenario]) -> list[Scenario]:
         """The scenarios that have no finished run here; of those that are the same run by two names, the first.
@@ -110,8 +111,16 @@ class ResultsFolder:
 
     def stored_fill_ups(self) -> list[tuple[str, Scenario]]:
         """The fill-ups that `experiment.json` lists, with their ids there: an earlier version had other ids."""
+        return self._listed(fill_up_of)
+
+    def stored_runs_in_time(self) -> list[Scenario]:
+        """The runs in time that `experiment.json` lists; their files are found by the ids there."""
+        self._ids = {scenario: id_ for id_, scenario in self._listed(run_in_time_of)}
+        return list(self._ids)
+
+    def _listed(self, read: Callable[[Mapping[str, Any]], Scenario | None]) -> list[tuple[str, Scenario]]:
         try:
-            found = [(row["id"], fill_up_of(row)) for row in self.experiment()["scenarios"]]
+            found = [(row["id"], read(row)) for row in self.experiment()["scenarios"]]
         except (KeyError, TypeError) as fault:
             raise UserError(f"{self.path / 'experiment.json'}: no {fault} in it, expected a results folder") from None
         return [(id_, scenario) for id_, scenario in found if scenario is not None]

@@ -130,10 +130,24 @@ def fill_up_of(row: Mapping[str, Any]) -> Scenario | None:
     if row.get("kind", FILL_UP) != FILL_UP:
         return None
     batch = Batch(row.get("batch", 1), milp_seconds=row.get("batch_milp_seconds", 0.0))
+    return Scenario(**_stored(row), batch=batch if batch.tasks > 1 else None)
+
+
+def run_in_time_of(row: Mapping[str, Any]) -> Scenario | None:
+    """The run in time that a row of `experiment.json` describes; None for other kinds.
+
+    Its id may be another than that of the row: digests of signals are not there.
+    """
+    if row.get("kind", FILL_UP) != TIMED:
+        return None
+    own: dict[str, Any] = {name: inf if row[name] is None else row[name] for name in Timed._fields if name in row}
+    return Scenario(**_stored(row), timed=Timed(**own))
+
+
+def _stored(row: Mapping[str, Any]) -> dict[str, Any]:
     names = ("datacenter", "trace", "policy", "seed", "profile", "up_to", "datacenter_digest", "trace_digest")
-    given = {name: row[name] for name in names}
-    given |= {name: row[name] for name in ("policy_digest", "profile_digest", "word") if name in row}
-    return Scenario(**given, batch=batch if batch.tasks > 1 else None)
+    more = {name: row[name] for name in ("policy_digest", "profile_digest", "word") if name in row}
+    return {name: row[name] for name in names} | more
 
 
 @dataclass(frozen=True)

@@ -91,6 +91,7 @@ def simulate(
     duration_s: ArrayLike | None = None,
     slack_s: ArrayLike | None = None,
     service_class: Iterable[str] | None = None,
+    owner: Iterable[str] | None = None,
     seed: int | None = None,
     target: Workload | None = None,
     profile: PowerProfile | str | None = None,
@@ -115,6 +116,7 @@ def simulate(
     duration_s: ArrayLike | None = None,
     slack_s: ArrayLike | None = None,
     service_class: Iterable[str] | None = None,
+    owner: Iterable[str] | None = None,
     queue: str | None = None,
     **in_time: Unpack[InTime],
 ) -> Run | TimedRun:
@@ -137,22 +139,22 @@ def simulate(
 
     In time: with `arrival_s` and `duration_s` (seconds, one value a task), or with `queue` and a task file with times
     or a built-in trace, tasks also leave, and the result is a `TimedRun`: its columns have one row a sample. `queue`:
-    `drop`, `fifo` or `backfill` (the default). `slack_s` and `service_class`: one value a task. Further options are
-    those of `wattpack simulate` (docs/guide/time.md): `patience_s="2h"`, `horizon_s`, `sample_s`, `load=0.7`, `days=7`,
-    `arrivals`, `start`, `pue=1.3`, `carbon="DEU"`, `price=0.2`, `embodied`, `budget_kw=500`, `speed="typical"`,
-    `speed_reference`, `slack="BE=6h"`, `slack_by`, `forecast`, `repeat_signals`, `hold_gaps`; `sleep=True` or
-    `sleep="idle=6m"`, `cap=0.7` or `cap={"T4": 0.7}`, `cap_speed`, `consolidate=True`, `bound=True`,
+    `drop`, `fifo` or `backfill` (the default). `slack_s`, `service_class` and `owner`: one value a task. Further
+    options are those of `wattpack simulate` (docs/guide/time.md): `patience_s="2h"`, `horizon_s`, `sample_s`,
+    `load=0.7`, `days=7`, `arrivals`, `start`, `pue=1.3`, `carbon="DEU"`, `price=0.2`, `embodied`, `budget_kw=500`,
+    `speed="typical"`, `speed_reference`, `slack="BE=6h"`, `slack_by`, `forecast`, `repeat_signals`, `hold_gaps`;
+    `sleep=True` or `sleep="idle=6m"`, `cap=0.7` or `cap={"T4": 0.7}`, `cap_speed`, `consolidate=True`, `bound=True`,
     `durations="known"` (docs/guide/sleep.md). With a load, tasks are drawn with `seed`.
     """
     if duration_s is not None or queue is not None or in_time:
         window = (batch, batch_seconds, batch_milp_seconds)
         if window != (1, None, 0.0):
             raise UserError("a run in time with batch windows, expected one of them")
-        by_task = (arrival_s, duration_s, slack_s, service_class)
+        by_task = (arrival_s, duration_s, slack_s, service_class, owner)
         options = {"queue": queue, **in_time}
         return _in_time(datacenter, workload, policy, seed, target, profile, power, by_task, options)
-    if slack_s is not None or service_class is not None:
-        raise UserError("slack_s or service_class without duration_s, expected times of the tasks too")
+    if slack_s is not None or service_class is not None or owner is not None:
+        raise UserError("slack_s, service_class or owner without duration_s, expected times of the tasks too")
     profile = chosen_profile(profile, power)
     datacenter, workload = as_datacenter(datacenter, profile), as_workload(workload, "workload")
     expression = canonical(chosen_policy(policy))
@@ -198,7 +200,7 @@ def _in_time(
     target: Workload | str | None,
     profile: PowerProfile | str | None,
     power: str | Path | None,
-    times: tuple[Any, Any, Any, Any],
+    times: tuple[Any, Any, Any, Any, Any],
     given: dict[str, Any],
 ) -> TimedRun:
     if unknown := [name for name in given if name not in ("queue", *InTime.__annotations__)]:
@@ -207,12 +209,12 @@ def _in_time(
     watts = chosen_profile(profile, power)
     nodes = as_datacenter(datacenter, watts)
     check_models(nodes, watts)
-    arrival_s, duration_s, slack_s, service_class = times
+    arrival_s, duration_s, *more = times
     tasks: Workload | TimedTasks
     if duration_s is not None:
         if arrival_s is None:
             raise UserError("duration_s without arrival_s, expected both")
-        tasks = timed_tasks_from(as_workload(workload, "workload"), arrival_s, duration_s, slack_s, service_class)
+        tasks = timed_tasks_from(as_workload(workload, "workload"), arrival_s, duration_s, *more)
     elif isinstance(workload, str | Path) and str(workload) not in alibaba2023.TRACES:
         tasks = read_timed_tasks(workload)
     else:

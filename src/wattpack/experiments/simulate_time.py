@@ -139,6 +139,7 @@ def timed_tasks_from(
     duration_s: ArrayLike,
     slack_s: ArrayLike | None = None,
     service_class: Any = None,
+    owner: Any = None,
 ) -> TimedTasks:
     """The workload with these times, one value a task."""
     found = TimedTasks(workload, _floats(arrival_s, "arrival_s"), _floats(duration_s, "duration_s"))
@@ -149,6 +150,8 @@ def timed_tasks_from(
 
         names = tuple(str(name) for name in service_class)
         found = replace(found, service_class=names, batch=np.array([is_batch(name) for name in names], dtype=bool))
+    if owner is not None:
+        found = replace(found, owner=tuple(str(name) for name in owner))
     return found
 
 

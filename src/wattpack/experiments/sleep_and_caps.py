@@ -5,23 +5,20 @@ A text has one spelling, `reserve=2%,shutdown=60,wake=300,watts=10` and `A10=0.7
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
-from fractions import Fraction
-from math import ceil, isfinite
+from math import isfinite
 
 from wattpack.engine.moments.options import Sleep
-from wattpack.engine.moments.sleep_run import RESERVE_PERCENT
 from wattpack.errors import UserError
 from wattpack.experiments.knobs import OFF, knobs_of
 from wattpack.model.caps import check_cap
 from wattpack.model.durations import seconds_of
 from wattpack.model.gpu_names import catalog_name, model_of
+from wattpack.model.sleeping import RESERVE_PERCENT, reserve_of, reserve_text
 
 AUTO = "auto"  # ski rental: the energy of one shutdown and wake, divided by the watts saved
 KNOBS = ("idle", "reserve", "shutdown", "wake", "watts")
 MAX_W = 1e6
-MAX_GPUS = 10**9
 ALL_MODELS = "*"
 EXPECTED = "on, or knobs like idle=6m,wake=5m,shutdown=1m,reserve=2%,watts=10"
 
@@ -34,7 +31,7 @@ def sleep_text(given: object, what: str = "sleep") -> str:
     plain = Sleep()
     texts = {
         "idle": _seconds(found.get("idle", AUTO), what, "idle"),
-        "reserve": _reserve(found.get("reserve", f"{RESERVE_PERCENT}%"), what),
+        "reserve": reserve_text(found.get("reserve", f"{RESERVE_PERCENT}%"), what),
         "shutdown": _seconds(found.get("shutdown", f"{plain.shutdown_s}"), what, "shutdown"),
         "wake": _seconds(found.get("wake", f"{plain.wake_s}"), what, "wake"),
         "watts": _watts(found.get("watts", f"{plain.sleep_w}"), what),
@@ -58,27 +55,17 @@ def _watts(text: str, what: str) -> str:
     return f"{watts:.15g}"
 
 
-def _reserve(text: str, what: str) -> str:
-    match = re.fullmatch(r"(\d{1,12}(?:\.\d{1,9})?)\s*(%?)", text, re.ASCII)
-    share = Fraction(match[1]) if match else Fraction(-1)
-    if not match or (match[2] and share > 100) or (not match[2] and (share.denominator > 1 or share > MAX_GPUS)):
-        raise UserError(f"{what}: reserve {text!r}, expected a number of GPUs, or a share of them like 2%")
-    return f"{float(share):.15g}{match[2]}"
-
-
 def sleep_of(text: str, gpus: int) -> Sleep | None:
     """The knobs of `sleep_text` for a datacenter of so many GPUs; None: all nodes stay awake."""
     if not text:
         return None
     knobs = dict(part.split("=") for part in text.split(","))
-    reserve = knobs["reserve"]
-    share = Fraction(reserve.rstrip("%"))
     return Sleep(
         idle_s=float(knobs["idle"]) if "idle" in knobs else None,
         shutdown_s=float(knobs["shutdown"]),
         wake_s=float(knobs["wake"]),
         sleep_w=float(knobs["watts"]),
-        reserve_gpus=ceil(share * gpus / 100) if reserve.endswith("%") else int(share),
+        reserve_gpus=reserve_of(knobs["reserve"], gpus),
     )
 
 

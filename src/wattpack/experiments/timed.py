@@ -53,8 +53,11 @@ class TimedOutcome:
     start: datetime | None  # clock time of the first arrival: of the tasks, or where a signal begins
 
 
-def run_timed_scenario(scenario: Scenario, inputs: Inputs) -> TimedOutcome:
-    """The run of a scenario. All policies of a seed see the same tasks and node order."""
+def run_timed_scenario(scenario: Scenario, inputs: Inputs, note_sleep: bool = False) -> TimedOutcome:
+    """The run of a scenario. All policies of a seed see the same tasks and node order.
+
+    `note_sleep`: the record has every change of a node's state of sleep.
+    """
     timed = scenario.timed
     assert timed is not None
     datacenter, source = inputs.datacenters[scenario.datacenter], inputs.timed[scenario.trace]
@@ -83,6 +86,7 @@ def run_timed_scenario(scenario: Scenario, inputs: Inputs) -> TimedOutcome:
         signals,
         speeds,
         inputs.cap_speeds[timed.cap_speed] if timed.cap_speed else SPEED_UNDER_CAP,
+        note_sleep,
     )
 
 
@@ -107,10 +111,11 @@ def run_timed(
     signals: dict[str, Signal] | None = None,
     speeds: Speeds | None = None,
     under_cap: CapSpeeds = SPEED_UNDER_CAP,
+    note_sleep: bool = False,
 ) -> TimedOutcome:
     """Run tasks at their times and account for them. `signals`: carbon, price and budget by their quantity.
 
-    `under_cap`: speeds of GPUs under power caps.
+    `under_cap`: speeds of GPUs under power caps. `note_sleep`: see `TimeOptions`.
     """
     timed, signals = timed or Timed(), signals or {}
     tasks = as_told(tasks, timed)
@@ -135,6 +140,7 @@ def run_timed(
         more_marks_s=tuple(mark for one in steps.values() for mark in signal_marks(one, horizon_s)),
         speeds=run_speeds,
         sleep=sleep_of(timed.sleep, int(datacenter.gpus.sum())),
+        note_sleep=note_sleep,
         durations=timed.durations or LEARNT,
         move_every_s=inf if moving is None else moving.every_s,
     )

@@ -18,6 +18,7 @@ from wattpack.kube.objects import POD, Unreadable
 from wattpack.kube.openapi import OPENAPI
 from wattpack.kube.questions import blocked_line, fit
 from wattpack.kube.service import Service
+from wattpack.kube.sleep.status import status_of
 from wattpack.kube.wire import ENCODER, Wrong, read_args, read_binding
 
 log = logging.getLogger("wattpack")
@@ -85,6 +86,11 @@ class Routes:
             return wrong("not in shadow mode: start with --shadow", 404)
         return json_answer(self.service.shadow.table())
 
+    async def sleep(self, request: web.Request) -> web.Response:
+        if self.service.sleep is None:
+            return wrong("no node sleeps: the configuration has no [sleep] section", 404)
+        return json_answer(status_of(self.service.sleep))
+
     async def power(self, request: web.Request) -> web.Response:
         return json_answer(Power(prometheus=self.service.config.prometheus, models=self.service.power_errors))
 
@@ -115,6 +121,7 @@ def new_app(service: Service, only_probes: bool = False) -> web.Application:
                 web.get("/state", routes.state),
                 web.get("/shadow", routes.shadow),
                 web.get("/power", routes.power),
+                web.get("/sleep", routes.sleep),
                 web.get("/openapi.json", routes.openapi),
             ]
         )

@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
-import time
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from wattpack.kube.claim_binding import ClaimsTakenError, ClaimsUnknownError
 from wattpack.kube.client import NO_ANSWER, NOT_FOUND, ApiError
 from wattpack.kube.gpus import bits, gpu_numbers
 from wattpack.kube.objects import Pod, Unreadable
@@ -60,18 +62,40 @@ class Binder:
         if limit_s <= 0:
             return "the lease has run out"
         pod = reservation.pod
-        annotations = binding_annotations(
-            gpu_numbers(reservation.gpus), pod.task, self.service.view.reading, pod.dialect
-        )
+        annotations = (
+            binding_annotations(gpu_numbers(reservation.gpus), pod.task, self.service.view.reading, pod.dialect)
+            if not pod.claims
+            else {}
+        )  # the devices are in the claims
         sent_before = reservation.state is State.BOUND
         self.service.view.cluster.reservations.bind(reservation)
+        if pod.claims and (fault_text := await self.allocate_claims(reservation, limit_s, sent_before)):
+            return fault_text
         try:
+            limit_s = min(self.service.config.server.timeout_s, self.service.lease.left_s())
+            if limit_s <= 0:
+                raise ApiError(NO_ANSWER, "the lease has run out")
             await self.service.client.bind(pod.namespace, pod.name, pod.uid, args.node, annotations, limit_s)
         except ApiError as fault:
             return await self.after_failure(fault, reservation, sent_before)
         decision = self.service.decisions.get((pod.namespace, pod.name))
         if decision is not None and decision.uid == pod.uid:
             self.service.events.add(decision)
+        return ""
+
+    async def allocate_claims(self, reservation: Reservation, limit_s: float, sent_before: bool) -> str:
+        """The claims of the pod are allocated on its node; "" or an error. What was written in vain is given back."""
+        pod, binder = reservation.pod, self.service.claim_binder
+        try:
+            await binder.allocate(reservation, limit_s)
+        except ClaimsUnknownError as fault:
+            return str(fault)
+        except ClaimsTakenError as fault:
+            if not sent_before:  # otherwise a Binding may still be made, and then the pod needs its claims
+                await binder.give_back(pod)
+                if reservation.state is State.BOUND:
+                    self.service.view.cluster.forget(pod.uid)
+            return str(fault)
         return ""
 
     async def reserve_there(self, args: BindingArgs, uid: str) -> Reservation | str:
@@ -99,15 +123,22 @@ class Binder:
                 return f"a Binding of it to {kept.node} is under way or was not answered"
             return kept
         cluster.forget(facts.uid)
-        decision = cluster.decide(facts, [args.node])
+        offered = np.array(
+            [cluster.index[args.node]] if cluster.engine() and args.node in cluster.index else [], np.int64
+        )
+        try:
+            decision, facts, devices = self.service.view.decide(facts, offered, pod)
+        except Unreadable as fault:
+            return str(fault)
         if decision is None or not decision.node:
             return f"{args.node}: the pod does not fit there any more"
-        return cluster.assume(facts, args.node, decision.gpus, time.monotonic())
+        return self.service.view.assume(facts, decision, devices)
 
     async def after_failure(self, fault: ApiError, reservation: Reservation, sent_before: bool) -> str:
         """The call failed or got no answer: read the pod, and keep or forget its reservation accordingly."""
         pod = reservation.pod
         if fault.status == NOT_FOUND:
+            await self.service.claim_binder.give_back(pod)
             self.service.view.remove_pod(pod.uid)
             return str(fault)
         seen = await self.look(pod.namespace, pod.name)
@@ -115,12 +146,14 @@ class Binder:
             log.warning("bind of %s/%s: %s; whether the pod was bound is not known yet", pod.namespace, pod.name, fault)
             return str(fault)
         if seen.metadata.uid != pod.uid:
+            await self.service.claim_binder.give_back(pod)
             self.service.view.remove_pod(pod.uid)
             return f"the pod has been replaced by another of its name ({fault})"
         if not seen.spec.node_name:
             # A Binding without an answer, this one or one before it, may still be made: the reservation stays.
             may_be_made = fault.status == NO_ANSWER or sent_before
             if not may_be_made and reservation.state is State.BOUND:
+                await self.service.claim_binder.give_back(pod)
                 self.service.view.cluster.forget(pod.uid)
             return str(fault)
         self.service.view.update_pod(seen)

@@ -28,6 +28,7 @@ class Chosen(NamedTuple):
     pod: PodFacts
     demand: Demand
     allocated: Allocated | None
+    usable: Mapping[str, int]  # GPUs by node among which the decision was made
     why_not: str = ""  # of the last node whose devices did not suffice
 
 
@@ -54,14 +55,14 @@ def choose_devices(
             decision = cluster.would_decide(task, offered, usable)
             if decision is None:
                 return None
-            last = Chosen(decision, task, demand, None, why_not)
+            last = Chosen(decision, task, demand, None, usable, why_not)
             if decision.node == "":
                 decision.note = why_not
                 break
             node = nodes[decision.node]
             try:
                 found = allocate(demand.wanted, node, decision.gpus, taken, inventory)
-                return Chosen(decision, task, demand, found)
+                return Chosen(decision, task, demand, found, usable)
             except NotAllocatableError as fault:
                 why_not = str(fault)
             now = usable_now(demand._replace(usable=usable), node, taken, inventory)

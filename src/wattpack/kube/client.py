@@ -18,7 +18,7 @@ from wattpack.kube.objects import NODE_LIST, POD, POD_LIST, Node, Pod
 PAGE = 1000  # objects per page of a list
 LONGEST_LINE = 16 << 20  # bytes of one watch event; etcd allows 1.5 MiB per object
 PROGRAM_S = 60.0  # limit for a program that prints a token
-NO_ANSWER, UNAUTHORIZED, NOT_FOUND = 0, 401, 404  # `ApiError.status`
+NO_ANSWER, UNAUTHORIZED, NOT_FOUND, CONFLICT = 0, 401, 404, 409  # `ApiError.status`
 JSON, MERGE_PATCH = "application/json", "application/merge-patch+json"  # content types of what is sent
 
 
@@ -114,12 +114,13 @@ class Client:
 
     async def list_nodes(self) -> tuple[list[Node], str]:
         """All nodes, and the resource version to watch from."""
-        return await self._list("/api/v1/nodes", NODE_LIST)
+        return await self.list_all("/api/v1/nodes", NODE_LIST)
 
     async def list_pods(self) -> tuple[list[Pod], str]:
-        return await self._list("/api/v1/pods", POD_LIST)
+        return await self.list_all("/api/v1/pods", POD_LIST)
 
-    async def _list(self, path: str, decoder: Any) -> tuple[list[Any], str]:
+    async def list_all(self, path: str, decoder: Any) -> tuple[list[Any], str]:
+        """All objects of a path, page by page, and the resource version to watch from."""
         items: list[Any] = []
         token = ""
         while True:

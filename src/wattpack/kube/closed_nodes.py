@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from wattpack.kube.dialects.dra import DRA
 from wattpack.kube.dialects.mig import MIG
 from wattpack.kube.facts import PodFacts
 
 UNKNOWN = "holds a pod that is not understood: its GPUs may be in use"
 CONFLICT = "holds a pod whose GPUs could not be counted"
 CUT = "has MIG devices: only pods that ask for those"
+CLAIMED = "gives out its GPUs by resource claims"
 NO_DEVICES = "has no devices that serve the claims"
 FOREIGN = "offers GPUs in another dialect"
 
@@ -21,6 +23,7 @@ class ClosedNodes:
         self.doubtful: dict[str, str] = {}  # closed to all pods with GPUs
         self.cut: dict[str, str] = {}  # closed to those that ask for no MIG devices
         self.words: dict[str, frozenset[str]] = {}  # nodes that offer GPUs in dialects' own words, and in which
+        self.claimed: dict[str, str] = {}  # closed to those that do not ask by resource claims
         self._foreign: dict[str, dict[str, str]] = {}  # by dialect: nodes in other words only; kept, as it is long
 
     def update(self, node: str, doubtful: bool, cut: bool, words: frozenset[str]) -> None:
@@ -38,12 +41,22 @@ class ClosedNodes:
 
     def remove(self, node: str) -> None:
         self.update(node, False, False, frozenset())
+        self.claimed.pop(node, None)
+
+    def claim(self, node: str, offered: bool) -> None:
+        """Whether the node's GPUs are given out by resource claims."""
+        if offered:
+            self.claimed[node] = CLAIMED
+        else:
+            self.claimed.pop(node, None)
 
     def to(self, pod: PodFacts, in_conflict: Iterable[str]) -> dict[str, str]:
         """Nodes that take no such pod, and why. `in_conflict`: nodes with pods whose GPUs could not be counted."""
         if pod.task.num_gpu == 0:
             return {}
         found = dict.fromkeys(in_conflict, CONFLICT) | self.doubtful
+        if pod.dialect != DRA.name:
+            found |= self.claimed
         if pod.dialect != MIG.name:
             found |= self.cut
         if pod.dialect and self.words:

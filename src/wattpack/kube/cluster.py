@@ -7,7 +7,7 @@ no network here.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 import numpy as np
@@ -50,6 +50,7 @@ class Cluster:
         self.closed = ClosedNodes()
         self.arrived: set[str] = set()  # uids of pods whose arrival the policy knows
         self.in_step = ClusterEngine(mix, profile, target, order, seed, self.nodes, self.reservations, auto)
+        self.ended: Callable[[Reservation], None] | None = None  # called with a reservation that has ended
 
     def empty_copy(self) -> Cluster:
         """A cluster under the same policy, without nodes and pods."""
@@ -164,6 +165,16 @@ class Cluster:
         self.in_step.place(reservation)
         return reservation
 
+    def promise(self, pod: PodFacts, node: str, gpus: Sequence[int], now_s: float) -> Reservation:
+        """The same on a node that is not awake: it stays until that node is awake, or the promise is broken."""
+        reservation = self.reservations.promise(pod, node, bits(gpus), now_s)
+        self.in_step.place(reservation)
+        return reservation
+
+    def break_promise(self, uid: str) -> None:
+        """End a reservation on a node that does not wake."""
+        self._end(uid, Event.BREAK)
+
     def forget(self, uid: str) -> None:
         """End a reservation that the cluster does not show."""
         self._end(uid, Event.FORGET)
@@ -180,7 +191,7 @@ class Cluster:
         to another node, the pod could end up on GPUs that others hold by then.
         """
         reservation = self.reservations.get(uid)
-        if reservation is None or reservation.state is State.ASSUMED:
+        if reservation is None or reservation.state in (State.PROMISED, State.ASSUMED):
             return None
         if reservation.state is State.BOUND and reservation.node not in self.nodes:
             return None
@@ -197,6 +208,8 @@ class Cluster:
         ended = self.reservations.end(uid, event)
         if ended is not None:
             self.in_step.release(ended)
+            if self.ended is not None:
+                self.ended(ended)
 
     @contextmanager
     def without(self, uid: str) -> Iterator[Reservation | None]:
@@ -234,7 +247,8 @@ class Cluster:
         if engine is None:
             return 0.0
         totals = engine.state.totals
-        return float(total_power(totals[CPU_POWER], totals[GPU_POWER], totals[BASE_POWER])) / 1000
+        awake_mw = int(total_power(totals[CPU_POWER], totals[GPU_POWER], totals[BASE_POWER]))
+        return (awake_mw - self.in_step.saved_mw()) / 1000
 
     def fragmentation_gpus(self) -> float:
         engine = self.engine()

@@ -9,17 +9,18 @@ from collections import Counter
 from collections.abc import Mapping
 
 import numpy as np
+from numpy.typing import NDArray
 
 from wattpack.engine.core.engine import Engine
 from wattpack.engine.core.take import place_many
-from wattpack.engine.live.one_decision import Choice, arrive_one, new_choice, place_one, release_one
+from wattpack.engine.live.one_decision import Choice, arrive_one, new_choice, place_one, release_one, sleep_one
 from wattpack.kube.auto import Auto
 from wattpack.kube.facts import NodeFacts
 from wattpack.kube.gpus import annotated_gpus, room_for, take
 from wattpack.kube.reservations import Reservation, Reservations
 from wattpack.model.nodes import Datacenter
 from wattpack.model.policy import Mix
-from wattpack.model.power import GPU_MILLI, PowerProfile
+from wattpack.model.power import GPU_MILLI, PowerProfile, nodes_power_mw
 from wattpack.model.target import Target
 from wattpack.model.tasks import TaskClass, Workload
 
@@ -52,6 +53,11 @@ class ClusterEngine:
         self.index: dict[str, int] = {}  # node name -> number in the engine
         self.class_index: dict[TaskClass, int] = {}
         self.conflicts: dict[str, str] = {}  # pod uid -> why its GPUs could not be counted
+        self.sleepers: dict[str, bool] = {}  # nodes that may sleep -> whether they are awake now
+        self.asleep: frozenset[str] = frozenset()  # those of them that draw only `sleep_w`
+        self.sleep_w = 0.0
+        self.residents: Counter[str] = Counter()  # pods by node that belong to it: a node with no others is empty
+        self.idle_mw: NDArray[np.int64] = np.zeros(0, dtype=np.int64)  # [nodes] drawn by a node without pods
 
     def current(self) -> Engine | None:
         """The engine in step with the tables; None while no node is known."""
@@ -90,11 +96,15 @@ class ClusterEngine:
         self.engine = Engine(
             datacenter, classes, self.mix, target, self.profile, spare=max(SPARE_CLASSES, len(classes))
         )
+        self.idle_mw = np.asarray(nodes_power_mw(self.engine.state.nodes), dtype=np.int64).copy()
+        self.residents = Counter(reservation.node for reservation in rows if reservation.pod.of_node)
         if rows:
             k = np.array([self.class_index[reservation.task] for reservation in rows], dtype=np.int64)
             n = np.array([self.index[reservation.node] for reservation in rows], dtype=np.int64)
             gpus = np.array([reservation.gpus for reservation in rows], dtype=np.int64)
             place_many(self.engine.state, self.engine.plan, k, n, gpus)
+        for name in self.sleepers:
+            self.count_wake(name)
 
     def assign_gpus(self) -> list[Reservation]:
         """The reservations on known nodes, each with the GPUs it is counted on.
@@ -141,6 +151,8 @@ class ClusterEngine:
             return
         k = self.class_of(reservation.task)  # may replace the state
         place_one(self.engine.state, self.engine.plan, k, n, reservation.gpus)
+        self.residents[reservation.node] += reservation.pod.of_node
+        self.count_wake(reservation.node)
 
     def release(self, reservation: Reservation) -> None:
         """Stop counting a reservation that has ended."""
@@ -149,6 +161,8 @@ class ClusterEngine:
         if not self.stale and self.engine is not None and n is not None:
             k = self.class_index[reservation.task]
             release_one(self.engine.state, self.engine.plan, k, n, reservation.gpus)
+            self.residents[reservation.node] -= reservation.pod.of_node
+            self.count_wake(reservation.node)
 
     def arrive(self, task: TaskClass) -> None:
         """A pod has arrived: count it for a learnt target and tell the policy."""
@@ -169,6 +183,39 @@ class ClusterEngine:
             return self.class_of(task)
         k = self.class_index[task] = engine.add_class(task)
         return k
+
+    # ---- nodes that sleep
+
+    def take_sleepers(self, sleepers: dict[str, bool], asleep: frozenset[str], sleep_w: float) -> None:
+        """Nodes that may sleep, with whether they are awake: what a placement adds there counts from `sleep_w`."""
+        changed = {name for name, _ in self.sleepers.items() ^ sleepers.items()}
+        if sleep_w != self.sleep_w:
+            changed |= sleepers.keys()
+        self.sleepers, self.asleep, self.sleep_w = sleepers, asleep, sleep_w
+        for name in changed:
+            self.count_wake(name)
+
+    def count_wake(self, name: str) -> None:
+        """Set what a placement on the node adds beside its own watts."""
+        n = self.index.get(name)
+        if self.stale or self.engine is None or n is None:
+            return  # the next build does it
+        awake = self.sleepers.get(name)
+        if awake is None and not self.engine.state.nodes[n].wake_mw:
+            return
+        empty = self.engine.state.nodes[n].tasks == self.residents[name]
+        sleeps = awake is not None and (empty or not awake)
+        sleep_one(self.engine.state, n, self.asleep_mw(n), bool(sleeps))
+
+    def asleep_mw(self, n: int) -> int:
+        return min(int(self.idle_mw[n]), round(self.sleep_w * 1000))
+
+    def saved_mw(self) -> int:
+        """What nodes asleep draw less than if they were awake as they are."""
+        if self.stale or self.engine is None:
+            return 0
+        asleep = [self.index[name] for name in self.asleep if name in self.index]
+        return sum(int(nodes_power_mw(self.engine.state.nodes[n])) - self.asleep_mw(n) for n in asleep)
 
     # ---- a policy that is chosen
 

@@ -16,7 +16,9 @@ from wattpack.kube.auto import Auto
 from wattpack.kube.cluster import Cluster
 from wattpack.kube.dialects import ALL, find_dialect
 from wattpack.kube.dialects.dialect import Dialect
+from wattpack.kube.dialects.dra import reads_claims
 from wattpack.kube.reading import Reading
+from wattpack.kube.sleep.config import SleepConfig, problems_of_sleep
 from wattpack.model.policy import Mix
 from wattpack.model.power import PAPER, PROFILES, PowerProfile
 from wattpack.model.target import Target
@@ -61,9 +63,11 @@ class Config(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     gpu_model_label: str = "nvidia.com/gpu.product"
     cpu_model_label: str = ""
     prometheus: str = ""
+    allocate_claims: bool = False
     server: Server = Server()
     lease: LeaseConfig = LeaseConfig()
     models: dict[str, str] = {}
+    sleep: SleepConfig | None = None  # None: all nodes stay awake
 
     def mix(self) -> Mix:
         """The policy; of `auto`, the one until it has chosen."""
@@ -94,6 +98,10 @@ class Config(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
             models=self.models,
         )
 
+    def reads_claims(self) -> bool:
+        """Whether resource claims are watched: to allocate them, or to shadow who does."""
+        return self.allocate_claims
+
     def read_dialect(self) -> Dialect:
         return find_dialect(self.dialect)
 
@@ -116,6 +124,8 @@ def problems(config: Config) -> list[str]:
         except UserError as fault:
             named = {"mix": "policy", "given_target": "target", "read_dialect": "dialect"}[asked.__name__]
             found.append(f"{named}: {fault}")
+    if config.allocate_claims and not any(one.startswith("dialect") for one in found):
+        check(reads_claims(config.read_dialect()), "allocate_claims: expected dialect dra, or all")
     profile = None
     if config.power_profile not in ("", *PROFILES):
         found.append(f"power_profile: {config.power_profile!r}, expected one of {', '.join(PROFILES)}")
@@ -137,6 +147,8 @@ def problems(config: Config) -> list[str]:
     check(0 < server.timeout_s <= 600, f"server.timeout_s: {server.timeout_s}, expected above 0 and at most 600")
     check(1 <= lease.duration_s <= 600, f"lease.duration_s: {lease.duration_s}, expected 1 to 600")
     check(lease.name != "" and lease.namespace != "", "lease: name or namespace is empty")
+    if config.sleep is not None:
+        found += problems_of_sleep(config.sleep, config.mode)
     return found
 
 

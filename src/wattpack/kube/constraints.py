@@ -58,6 +58,7 @@ class Constraints(NamedTuple):
     resources: tuple[tuple[str, int], ...] = ()  # in no dialect's own words, in billionths
     dialect: str = ""  # in which the pod asks for GPUs; "": in plain words
     by_resource: bool = False  # it does so by resources, which a node offers or not; otherwise by annotations
+    nodes: frozenset[str] | None = None  # that can serve its resource claims; None: it has none
 
 
 def constraints_of(pod: Pod, dialect: str = "") -> Constraints:
@@ -97,7 +98,10 @@ def eligible(pod: Pod, node: Node) -> bool:
 
 def allows(constraints: Constraints, node: Node, words: frozenset[str] | None = None) -> bool:
     """`words`: dialects in which the node offers GPUs, if they are known."""
-    if constraints.dialect and not speaks(constraints, words_of(node) if words is None else words):
+    if constraints.nodes is not None:
+        if node.metadata.name not in constraints.nodes:
+            return False
+    elif constraints.dialect and not speaks(constraints, words_of(node) if words is None else words):
         return False
     if any(nano(node.status.allocatable.get(name, 0)) < amount for name, amount in constraints.resources):
         return False

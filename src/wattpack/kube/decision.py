@@ -54,6 +54,7 @@ class Decision(msgspec.Struct, gc=False):
     refused: dict[str, int]  # reason -> number of nodes
     nearest: list[Lack]  # only if no node fits
     note: str = ""
+    promised: str = ""  # the state of the node where it is not awake: the pod goes there when it is
 
     def words(self) -> str:
         """The reason in one sentence, as in the event on the pod."""
@@ -62,6 +63,11 @@ class Decision(msgspec.Struct, gc=False):
             nearest = f"; nearest: {self.nearest[0].node} lacks {self.nearest[0].missing}" if self.nearest else ""
             return f"{self.policy}: fits none of {self.offered} nodes ({reasons}){nearest}"
         gpus = f" GPU {'-'.join(map(str, self.gpus))}" if self.gpus else ""
+        if self.promised:
+            return (
+                f"{self.policy}: promised {self.node}{gpus}, which is {self.promised}, as no node awake has room; "
+                f"the pod is bound when the node is Ready"
+            )
         second = f", next best {self.best[1].node}" if len(self.best) > 1 else ""
         return (
             f"{self.policy}: {self.node}{gpus} chosen among {self.fitting} nodes that fit of {self.offered}: "

@@ -8,10 +8,12 @@ import secrets
 import time
 from collections import deque
 from datetime import UTC, datetime
+from typing import NamedTuple
 
 from wattpack.kube.client import ApiError, Client
 from wattpack.kube.decision import Decision
 from wattpack.kube.metrics import Metrics
+from wattpack.kube.objects import Node
 
 log = logging.getLogger("wattpack")
 WAITING = 2000  # events in the queue; beyond that the oldest are dropped, as Kubernetes does
@@ -19,12 +21,23 @@ EACH_S = 0.05  # at most one event in this time: Bindings have priority at the A
 AGAIN_S = 60  # the same failure of the same pod is sent again after this long
 
 
+class NodeEvent(NamedTuple):
+    """What happened to a Node. Events of Nodes are in the namespace `default`."""
+
+    node: str
+    uid: str
+    kind: str  # Normal or Warning
+    reason: str
+    message: str
+    namespace: str = "default"
+
+
 class Events:
     """A queue of events, and the loop that sends them."""
 
     def __init__(self, client: Client, metrics: Metrics, which: str) -> None:
         self.client, self.metrics, self.which = client, metrics, which
-        self.queue: deque[Decision] = deque()
+        self.queue: deque[Decision | NodeEvent] = deque()
         self.sent: dict[str, tuple[str, float]] = {}  # uid of a pod without a node -> the last message, when
         self.some = asyncio.Event()  # set while the queue is not empty
 
@@ -38,10 +51,19 @@ class Events:
             if len(self.sent) > WAITING:
                 self.sent.clear()
             self.sent[decision.uid] = decision.words(), time.monotonic()
+        self.put(decision)
+
+    def add_node(self, node: Node, kind: str, reason: str, message: str) -> None:
+        """`kind`: Normal or Warning."""
+        if self.which == "none" or (self.which == "failures" and kind == "Normal"):
+            return
+        self.put(NodeEvent(node.metadata.name, node.metadata.uid, kind, reason, message))
+
+    def put(self, event: Decision | NodeEvent) -> None:
         if len(self.queue) >= WAITING:
             self.queue.popleft()
             self.metrics.count("wattpack_events_dropped_total")
-        self.queue.append(decision)
+        self.queue.append(event)
         self.some.set()
 
     async def run(self) -> None:
@@ -49,34 +71,34 @@ class Events:
         while True:
             await self.some.wait()
             while self.queue:
-                decision = self.queue.popleft()
+                event = self.queue.popleft()
                 try:
-                    await self.client.call(
-                        "POST", f"/api/v1/namespaces/{decision.namespace}/events", event_of(decision)
-                    )
+                    await self.client.call("POST", f"/api/v1/namespaces/{event.namespace}/events", event_of(event))
                 except ApiError as fault:
                     self.metrics.count("wattpack_events_dropped_total")
-                    log.debug("event for %s/%s: %s", decision.namespace, decision.pod, fault)
+                    log.debug("event in %s: %s", event.namespace, fault)
                 await asyncio.sleep(EACH_S)
             self.some.clear()
 
 
-def event_of(decision: Decision) -> dict[str, object]:
+def event_of(event: Decision | NodeEvent) -> dict[str, object]:
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    if isinstance(event, NodeEvent):
+        name, kind, reason, message = event.node, event.kind, event.reason, event.message
+        # The controllers of Kubernetes name a Node in place of its uid; `kubectl describe node` looks for that.
+        of = {"apiVersion": "v1", "kind": "Node", "name": name, "uid": name}
+    else:
+        name, kind, message = event.pod, "Normal" if event.node else "Warning", event.words()
+        reason = "WattpackPromised" if event.promised else "WattpackPlaced" if event.node else "WattpackCannotPlace"
+        of = {"apiVersion": "v1", "kind": "Pod", "namespace": event.namespace, "name": name, "uid": event.uid}
     return {
         "apiVersion": "v1",
         "kind": "Event",
-        "metadata": {"name": f"{decision.pod[:200]}.{secrets.token_hex(8)}", "namespace": decision.namespace},
-        "involvedObject": {
-            "apiVersion": "v1",
-            "kind": "Pod",
-            "namespace": decision.namespace,
-            "name": decision.pod,
-            "uid": decision.uid,
-        },
-        "type": "Normal" if decision.node else "Warning",
-        "reason": "WattpackPlaced" if decision.node else "WattpackCannotPlace",
-        "message": decision.words()[:1000],
+        "metadata": {"name": f"{name[:200]}.{secrets.token_hex(8)}", "namespace": event.namespace},
+        "involvedObject": of,
+        "type": kind,
+        "reason": reason,
+        "message": message[:1000],
         "source": {"component": "wattpack"},
         "reportingComponent": "wattpack",
         "reportingInstance": "wattpack",

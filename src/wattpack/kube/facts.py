@@ -33,3 +33,5 @@ class PodFacts(NamedTuple):
     scheduler: str
     created: str
     dialect: str = ""  # in which it asks for GPUs; "": whole GPUs in no dialect's own words, or none
+    claims: tuple[str, ...] = ()  # names of its resource claims, where these are read
+    of_node: bool = False  # it belongs to its node, as pods of DaemonSets do: a node with no others is empty

@@ -9,6 +9,7 @@ import numpy as np
 
 from wattpack.kube.metrics import Labels, memory_bytes
 from wattpack.kube.service import Service
+from wattpack.kube.sleep.status import sleep_gauges
 from wattpack.model.power import GPU_MILLI, nodes_power_mw
 
 
@@ -40,6 +41,8 @@ def gauges(service: Service) -> dict[str, Iterable[tuple[Labels, float]]]:
     if engine is not None:
         nodes = engine.state.nodes
         watts = (nodes_power_mw(nodes) / 1000).tolist()
+        for name in cluster.in_step.asleep & cluster.index.keys():
+            watts[cluster.index[name]] = cluster.in_step.asleep_mw(cluster.index[name]) / 1000
         rows["wattpack_power_watts"] = [((("node", name),), watts[n]) for name, n in cluster.index.items()]
         total = float(np.sum(nodes.gpus))
         free = float(np.sum(nodes.gpu_total)) / GPU_MILLI
@@ -49,6 +52,8 @@ def gauges(service: Service) -> dict[str, Iterable[tuple[Labels, float]]]:
             ((("cluster", "actual"),), cluster.power_w()),
             ((("cluster", "policy"),), service.shadow.own.power_w()),
         ]
+    if service.sleep is not None:
+        rows |= sleep_gauges(service.sleep)
     for watch in (service.nodes, service.pods):  # the watches count these themselves
         counts = service.metrics.counts.setdefault("wattpack_watch_restarts_total", {})
         counts[(("resource", watch.name),)] = watch.restarts

@@ -20,6 +20,7 @@ from wattpack.kube.client import NOT_FOUND, ApiError, Client
 from wattpack.kube.config import LeaseConfig
 
 log = logging.getLogger("wattpack")
+ASKED = "wattpack.io/asked"  # annotation of the Lease: the replica that requests come to, but that does not hold it
 
 
 class Lease:
@@ -35,6 +36,8 @@ class Lease:
         self.seen: tuple[str, str] = ("", "")  # holder and renewal time as last read
         self.seen_s = 0.0  # when we first read that, by our own clock: the clocks of replicas may differ
         self.lock = asyncio.Lock()
+        self.keeps_while_idle = False  # nodes sleep: it is renewed without requests, until another replica is asked
+        self.tried_s = float("-inf")  # when it was last tried to be taken without a request
 
     @property
     def path(self) -> str:
@@ -52,6 +55,16 @@ class Lease:
         async with self.lock:
             return self.left_s() > 0 or await self.take()
 
+    async def held_while_idle(self) -> bool:
+        """The same for work that no request asks for: we take it if nobody has it, and give it up to who is asked."""
+        if self.left_s() > 0:
+            return True
+        if self.lock.locked() or time.monotonic() - self.tried_s < self.config.duration_s / 4:
+            return False
+        self.tried_s = time.monotonic()
+        async with self.lock:
+            return self.left_s() > 0 or await self.take()
+
     async def take(self) -> bool:
         """One attempt to take or renew it."""
         started_s = time.monotonic()
@@ -59,6 +72,7 @@ class Lease:
         try:
             written = await self.read()
             if written is not None and not self.free(written):
+                await self.say_asked(written)
                 return False
             await self.write(written)
             if not renewing:
@@ -123,9 +137,33 @@ class Lease:
         while True:
             await asyncio.sleep(self.config.duration_s / 4)
             now_s = time.monotonic()
-            if self.until_s > now_s and now_s - self.asked_s < self.config.duration_s:
-                async with self.lock:
+            asked = now_s - self.asked_s < self.config.duration_s
+            if self.until_s <= now_s or not (asked or self.keeps_while_idle):
+                continue
+            async with self.lock:
+                if not asked and await self.another_is_asked():
+                    self.tried_s = now_s + 2 * self.config.duration_s  # time for the other to take it
+                    await self.leave()
+                else:
                     await self.take()
+
+    async def say_asked(self, written: dict[str, Any]) -> None:
+        """Write down that requests come to us: a holder without requests gives the lease up then."""
+        known = (written["metadata"].get("annotations") or {}).get(ASKED)
+        asked = time.monotonic() - self.asked_s < self.config.duration_s
+        if not self.keeps_while_idle or not asked or known == self.identity:
+            return
+        body = {"metadata": {"annotations": {ASKED: self.identity}}}
+        await self.client.call("PATCH", f"{self.path}/{self.config.name}", body, self.config.duration_s / 3)
+
+    async def another_is_asked(self) -> bool:
+        try:
+            written = await self.read()
+        except ApiError as fault:
+            log.warning("lease %s/%s: %s", self.config.namespace, self.config.name, fault)
+            return False
+        asked = ((written or {}).get("metadata") or {}).get("annotations") or {}
+        return asked.get(ASKED, self.identity) != self.identity
 
     async def leave(self) -> None:
         """Release it at the end, so that another replica need not wait."""

@@ -22,6 +22,7 @@ METRICS = {
     "wattpack_decisions_total": ("counter", "Decisions, by policy and outcome."),
     "wattpack_filter_reasons_total": ("counter", "Nodes refused in decisions that failed, by reason."),
     "wattpack_binds_total": ("counter", "Bindings requested, by outcome."),
+    "wattpack_claims_total": ("counter", "Resource claims written, by outcome."),
     "wattpack_request_seconds": ("histogram", "Time to answer, by verb."),
     "wattpack_cache_age_seconds": ("gauge", "Time since the API server last sent anything, by resource."),
     "wattpack_watch_restarts_total": ("counter", "Watches that ended and were restarted, by resource."),
@@ -32,6 +33,14 @@ METRICS = {
     "wattpack_shadow_watts": ("gauge", "Modelled power of the actual cluster and of the cluster under the policy."),
     "wattpack_measured_power_watts": ("gauge", "Measured GPU power, by model."),
     "wattpack_modelled_power_watts": ("gauge", "Modelled power of the same GPUs, by model."),
+    "wattpack_sleep_nodes": ("gauge", "Nodes that may sleep, by state."),
+    "wattpack_sleep_would_nodes": ("gauge", "Nodes that the rule would switch off now."),
+    "wattpack_sleep_saved_watts": ("gauge", "Watts saved by nodes asleep now, and possible by those that would sleep."),
+    "wattpack_sleep_gpus": ("gauge", "GPUs that are free and awake or waking, and how many are to be."),
+    "wattpack_sleep_stopped": ("gauge", "1 if no node may go to sleep: the kill switch, or it cannot be read."),
+    "wattpack_sleep_changes_total": ("counter", "Transitions of nodes that sleep, by the state reached."),
+    "wattpack_sleep_errors_total": ("counter", "Calls that failed, to the switch, the API server, or by a fault."),
+    "wattpack_sleep_promises_total": ("counter", "Pods promised a node that sleeps, by outcome."),
     "process_resident_memory_bytes": ("gauge", "Memory of the process."),
 }
 BUCKETS_S = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0)

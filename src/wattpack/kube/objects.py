@@ -36,22 +36,27 @@ class Metadata(Object):
     deletion_timestamp: str | None = None
     resource_version: str = ""
     owner_references: list[Owner] = []
+    finalizers: list[str] = []
 
 
 class Taint(Object):
     key: str = ""
     value: str = ""
     effect: str = ""
+    time_added: str | None = None
 
 
 class NodeSpec(Object):
     unschedulable: bool = False
     taints: list[Taint] = []
+    provider_id: str = msgspec.field(name="providerID", default="")
 
 
 class Condition(Object):
     type: str = ""
     status: str = ""
+    reason: str = ""
+    last_heartbeat_time: str | None = None  # of a Node's
 
 
 class NodeStatus(Object):
@@ -124,11 +129,14 @@ class PodSpec(Object):
     affinity: Affinity | None = None
     tolerations: list[Toleration] = []
     resource_claims: list[PodClaim] = []
+    scheduling_gates: list[dict[str, str]] = []
 
 
 class PodStatus(Object):
     phase: str = ""
+    conditions: list[Condition] = []
     resource_claim_statuses: list[PodClaim] = []
+    extended_resource_claim_status: PodClaim | None = None  # of an extended resource that a device class offers
 
 
 class Pod(Object):

@@ -16,10 +16,11 @@ from wattpack.kube.measured import Power
 from wattpack.kube.objects import Pod
 from wattpack.kube.questions import State
 from wattpack.kube.shadow import ShadowTable
+from wattpack.kube.sleep.status import SleepStatus
 from wattpack.kube.wire import BindAnswer, BindingArgs, ExtenderArgs, FilterAnswer, HostPriority, Wrong
 
 TAKEN = (Pod, ExtenderArgs, BindingArgs)
-SENT = (FilterAnswer, HostPriority, BindAnswer, Decision, DecisionLine, State, ShadowTable, Power, Wrong)
+SENT = (FilterAnswer, HostPriority, BindAnswer, Decision, DecisionLine, State, ShadowTable, SleepStatus, Power, Wrong)
 PLACE = "#/components/schemas/{name}"
 
 
@@ -123,6 +124,11 @@ OPENAPI: dict[str, Any] = {
             **{"404": _json(_ref("Wrong"), "Not in shadow mode.")},
         ),
         "/power": _get("power: modelled against measured watts", _json(_ref("Power"), "By GPU model.")),
+        "/sleep": _get(
+            "sleep: nodes that sleep, or would",
+            _json(_ref("SleepStatus"), "States of nodes, the reserve, and what is saved."),
+            **{"404": _json(_ref("Wrong"), "No [sleep] section.")},
+        ),
         "/openapi.json": _get("openapi: this document", _json(_ANY, "OpenAPI 3.1.")),
     },
     "components": {"schemas": _schemas()},

@@ -18,9 +18,8 @@ from wattpack.datasets.formats.amounts import duration_between, is_missing, stam
 from wattpack.datasets.formats.format import Assumed, BadLine, Format, Job, NotATask
 from wattpack.kube.import_files import FAULTS, objects_in
 from wattpack.kube.objects import POD, Object, Pod, Unreadable
-from wattpack.kube.read_pod import FINISHED, read_task
+from wattpack.kube.read_pod import FINISHED, belongs_to_node, read_task
 from wattpack.kube.reading import Reading
-from wattpack.kube.snapshot import belongs_to_node
 
 READING = Reading()
 SERVICES = ("ReplicaSet", "StatefulSet", "Deployment", "ReplicationController")  # owners of pods that are to stay

@@ -70,7 +70,8 @@ def _rows(nodes: Sequence[Node], only: Mapping[str, str], wanted: Sequence[Const
         name, closed = node.metadata.name, only.get(node.metadata.name, "")
         offered = tuple(str(node.status.allocatable.get(name, 0)) for name in resources)
         words = words_of(node)
-        signature = (closed, words, offered, *_signature(node, keys))
+        served = tuple(name in constraints.nodes for constraints in wanted if constraints.nodes is not None)
+        signature = (closed, words, offered, served, *_signature(node, keys))
         if signature not in known:
             taken = NONE not in closed
             tainted = NAMED if hard_taints(node) and taken else ""

@@ -5,11 +5,15 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TypedDict
 
+from wattpack.kube.choose_devices import choose_devices
 from wattpack.kube.decision import Decision
+from wattpack.kube.dra.taken import Taken
 from wattpack.kube.facts import PodFacts
 from wattpack.kube.gpus import gpu_numbers
 from wattpack.kube.not_understood import blocked
 from wattpack.kube.objects import Pod, Unreadable
+from wattpack.kube.read_claims import Usable
+from wattpack.kube.reservations import State as Held
 from wattpack.kube.view import View
 from wattpack.model.power import nodes_power_mw
 
@@ -80,7 +84,20 @@ def fit(view: View, pod: Pod) -> Decision | None:
         raise Unreadable("no containers, expected a pod")
     facts = view.read(pod)
     note = "\n".join([NOT_CHECKED, *blocked_line(view)])
-    return costed_decision(view, facts, view.eligible_nodes(pod, facts.dialect), note)
+    usable = view.usable(pod, facts)
+    names = view.eligible_nodes(pod, facts.dialect)
+    demands = view.claims.demands(pod, view.listed()) if view.claims is not None and usable is not None else []
+    if view.claims is None or not demands:
+        return costed_decision(view, facts, names, note, usable)
+    taken = Taken(view.claims.claims.values())
+    chosen = choose_devices(view.cluster, facts, demands, view.nodes, taken, view.claims.inventory, names)
+    if chosen is None:
+        return None
+    if chosen.allocated is None:
+        chosen.decision.at, chosen.decision.note = now_text(), "\n".join(filter(None, [chosen.why_not, note]))
+        return chosen.decision
+    devices = ", ".join(f"{result.pool}/{result.device}" for found in chosen.allocated.values() for result in found)
+    return costed_decision(view, chosen.pod, names, f"devices: {devices}\n{note}", chosen.usable)
 
 
 def blocked_line(view: View) -> list[str]:
@@ -95,20 +112,24 @@ def explain_now(view: View, uid: str) -> Decision | None:
     if pod is None or cluster.engine() is None:
         return None
     with cluster.without(uid) as reservation:
-        place = f"it is on {reservation.node}" if reservation else "it is on no node"
+        promised = reservation is not None and reservation.state is Held.PROMISED
+        how = "promised" if promised else "on"
+        place = f"it is {how} {reservation.node}" if reservation else "it is on no node"
         note = f"not decided by this process: how it would be decided now; {place}"
         return costed_decision(view, pod, None, note)
 
 
-def costed_decision(view: View, pod: PodFacts, names: list[str] | None, note: str) -> Decision | None:
+def costed_decision(
+    view: View, pod: PodFacts, names: list[str] | None, note: str, usable: Usable | None = None
+) -> Decision | None:
     """A decision among the nodes named, with what the pod would cost on each of the best."""
     cluster = view.cluster
-    decision = cluster.would_decide(pod, names)
+    decision = cluster.would_decide(pod, names, usable)
     if decision is None:
         return None
     decision.at, decision.note = now_text(), note
     for row in decision.best:
-        there = cluster.would_decide(pod, [row.node])
+        there = cluster.would_decide(pod, [row.node], usable)
         assert there is not None
         row.watts, row.fragmentation_gpus = cluster.cost(pod, row.node, there.gpus)
         if row.node == decision.node:

@@ -20,6 +20,7 @@ MAX_POD_GPUS = 10**6
 FINISHED = ("Succeeded", "Failed")  # phases of pods that hold nothing any more
 PLAIN = frozenset({"cpu", "memory", "ephemeral-storage", "pods", WHOLE})  # names that belong to no dialect
 TIME_SLICED = "nvidia.com/gpu.shared"
+MIRROR = "kubernetes.io/config.mirror"  # the annotation of a static pod
 
 
 def read_pod(pod: Pod, reading: Reading, on_model: str = "") -> PodFacts:
@@ -41,7 +42,14 @@ def read_pod(pod: Pod, reading: Reading, on_model: str = "") -> PodFacts:
         spec.scheduler_name,
         metadata.creation_timestamp or "",
         dialect,
+        of_node=belongs_to_node(pod),
     )
+
+
+def belongs_to_node(pod: Pod) -> bool:
+    """Whether the pod is a part of its node: one of a DaemonSet, or a static one."""
+    owners = {owner.kind for owner in pod.metadata.owner_references}
+    return "DaemonSet" in owners or "Node" in owners or MIRROR in pod.metadata.annotations
 
 
 def read_task(pod: Pod, reading: Reading, on_model: str = "") -> TaskClass:

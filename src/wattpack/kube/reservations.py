@@ -1,8 +1,9 @@
-"""Capacity held for pods, as in the cache of the Kubernetes scheduler: assumed, bound, seen, expired.
+"""Capacity held for pods, as in the cache of the Kubernetes scheduler: assumed, bound, seen, expired; and promised.
 
-A pod's reservation is made when a node is chosen for it (assume), or when the cluster shows it on a node (see). It ends
-when it is forgotten, when it expires, or when the pod is gone. `TRANSITIONS` is the only place that says which state
-follows. No clock and no engine here: `cluster.py` counts what reservations take.
+A pod's reservation is made when a node is chosen for it (assume), when a node that sleeps is to wake for it (promise),
+or when the cluster shows it on a node (see). It ends when it is forgotten, when it expires, or when the pod is gone.
+`TRANSITIONS` is the only place that says which state follows. No clock and no engine here: `cluster.py` counts what
+reservations take.
 """
 
 from __future__ import annotations
@@ -31,11 +32,16 @@ class PodSeenError(ReservationError):
     """The cluster shows the pod on its node: it is not bound again and does not expire."""
 
 
+class NotPromisedError(ReservationError):
+    """Only a promise can be redeemed."""
+
+
 class ReservationExpiredError(ReservationError):
     """The capacity was given back: a pod without a reservation is not bound."""
 
 
 class State(Enum):
+    PROMISED = "promised"  # a node that is not awake was chosen; it does not expire while that node wakes
     ASSUMED = "assumed"  # a node was chosen; no Binding has been sent
     BOUND = "bound"  # a Binding has been sent: it was made, or may still be made
     SEEN = "seen"  # the cluster shows the pod on its node
@@ -43,6 +49,9 @@ class State(Enum):
 
 
 class Event(Enum):
+    PROMISE = "promise"  # a node that is not awake is chosen for the pod
+    REDEEM = "redeem"  # that node is awake, and the scheduler offers it
+    BREAK = "break"  # that node does not wake, or the pod does not come
     ASSUME = "assume"  # a node is chosen for the pod
     BIND = "bind"  # a Binding is sent to the API server
     SEE = "see"  # the cluster shows the pod on a node
@@ -52,7 +61,21 @@ class Event(Enum):
 
 
 TRANSITIONS: dict[State, dict[Event, State | type[ReservationError]]] = {
+    State.PROMISED: {
+        Event.PROMISE: AlreadyReservedError,
+        Event.BREAK: State.EXPIRED,
+        Event.REDEEM: State.ASSUMED,
+        Event.ASSUME: AlreadyReservedError,
+        Event.BIND: State.BOUND,
+        Event.SEE: State.SEEN,
+        Event.FORGET: State.EXPIRED,
+        Event.EXPIRE: State.PROMISED,
+        Event.REMOVE: State.EXPIRED,
+    },
     State.ASSUMED: {
+        Event.PROMISE: AlreadyReservedError,
+        Event.REDEEM: NotPromisedError,
+        Event.BREAK: State.ASSUMED,  # no promise any more
         Event.ASSUME: AlreadyReservedError,
         Event.BIND: State.BOUND,
         Event.SEE: State.SEEN,
@@ -61,6 +84,9 @@ TRANSITIONS: dict[State, dict[Event, State | type[ReservationError]]] = {
         Event.REMOVE: State.EXPIRED,
     },
     State.BOUND: {
+        Event.PROMISE: AlreadyReservedError,
+        Event.REDEEM: NotPromisedError,
+        Event.BREAK: State.BOUND,
         Event.ASSUME: AlreadyReservedError,
         Event.BIND: State.BOUND,  # again, after one without an answer
         Event.SEE: State.SEEN,
@@ -69,6 +95,9 @@ TRANSITIONS: dict[State, dict[Event, State | type[ReservationError]]] = {
         Event.REMOVE: State.EXPIRED,
     },
     State.SEEN: {
+        Event.PROMISE: AlreadyReservedError,
+        Event.REDEEM: NotPromisedError,
+        Event.BREAK: State.SEEN,
         Event.ASSUME: AlreadyReservedError,
         Event.BIND: PodSeenError,
         Event.SEE: State.SEEN,
@@ -77,6 +106,9 @@ TRANSITIONS: dict[State, dict[Event, State | type[ReservationError]]] = {
         Event.REMOVE: State.EXPIRED,
     },
     State.EXPIRED: {
+        Event.PROMISE: State.PROMISED,
+        Event.REDEEM: NotPromisedError,
+        Event.BREAK: State.EXPIRED,
         Event.ASSUME: State.ASSUMED,
         Event.BIND: ReservationExpiredError,
         Event.SEE: State.SEEN,
@@ -138,6 +170,18 @@ class Reservations:
         """A new reservation for a pod that has none."""
         return self._start(Event.ASSUME, Reservation(pod, node, gpus, pod.task, now_s))
 
+    def promise(self, pod: PodFacts, node: str, gpus: int, now_s: float) -> Reservation:
+        """A new reservation on a node that is not awake, for a pod that has none."""
+        return self._start(Event.PROMISE, Reservation(pod, node, gpus, pod.task, now_s))
+
+    def redeem(self, reservation: Reservation, now_s: float) -> None:
+        """The scheduler offers the node that was promised: the reservation is assumed from now on."""
+        reservation.state = next_state(reservation.state, Event.REDEEM)
+        reservation.assumed_s = now_s
+
+    def promises(self) -> list[Reservation]:
+        return [reservation for reservation in self if reservation.state is State.PROMISED]
+
     def see(self, pod: PodFacts) -> Reservation:
         """The pod's reservation where the cluster shows it: the one it has, or a new one if it is elsewhere."""
         known = self._by_uid.get(pod.uid)
@@ -152,7 +196,7 @@ class Reservations:
         reservation.state = next_state(reservation.state, Event.BIND)
 
     def end(self, uid: str, event: Event) -> Reservation | None:
-        """Forget, expire or remove. The reservation if it ended, None if there was none or it stays."""
+        """Forget, expire, break or remove. The reservation if it ended, None if there was none or it stays."""
         reservation = self._by_uid.get(uid)
         if reservation is None:
             return None

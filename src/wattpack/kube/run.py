@@ -17,6 +17,7 @@ from aiohttp import web
 
 from wattpack.errors import RunError, UserError
 from wattpack.kube.app import new_app
+from wattpack.kube.claim_watches import check_claims
 from wattpack.kube.client import ApiError, Client
 from wattpack.kube.config import Config, read_config
 from wattpack.kube.events import Events
@@ -24,6 +25,7 @@ from wattpack.kube.kubeconfig import Access
 from wattpack.kube.measured import errors_by_model, measure
 from wattpack.kube.service import Service
 from wattpack.kube.shadow import Shadow
+from wattpack.kube.sleep.keeper import run_sleep
 from wattpack.kube.view import View
 from wattpack.kube.watch import number
 
@@ -50,6 +52,8 @@ async def serve(config: Config, options: Options, access: Access, started: Calla
     for ending in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(ending, stop.set)
     async with Client(access, config.server.timeout_s) as client:
+        if config.reads_claims():
+            await check_claims(client)
         service = Service(config, client, identity(config))
         runner = await listen(service, config.server.host, config.server.port, False)
         probes = None
@@ -68,6 +72,8 @@ async def serve(config: Config, options: Options, access: Access, started: Calla
                 "config": run_config(service, options, reload),
                 "measured": run_measured(service),
                 "shadow": run_shadow(service),
+                "sleep": run_sleep(service),
+                **{watch.name: watch.run(client) for watch in service.claims},
             }.items()
         ]
         # Little garbage in cycles arises here, and a collection during a decision took 4 ms: collect rarely.
@@ -188,14 +194,20 @@ async def take_config(service: Service, config: Config) -> None:
     """Replace policy, target, dialect and the like at one moment; reservations are taken over."""
     if config.server != service.config.server or config.lease != service.config.lease:
         raise UserError("[server] and [lease] cannot be changed without a restart")
-    view = View(config)
+    if config.allocate_claims != service.config.allocate_claims:
+        raise UserError("allocate_claims cannot be changed without a restart")
+    view = View(config, service.view.claims)
     nodes, pods = await service.client.list_nodes(), await service.client.list_pods()
+    # No `await` from here on: no request sees a half of the change.
     view.replace_nodes(nodes[0])
+    view.cluster.adopt(
+        service.view.cluster
+    )  # before the pods: GPUs that a claim holds count with its pod's reservation
     view.replace_pods(pods[0])
     view.cluster.engine()
-    # No `await` from here on: no request sees a half of the change.
-    view.cluster.adopt(service.view.cluster)
+    before = service.sleep
     service.view, service.config = view, config
+    service.start_sleep(config)
     for watch, (_, version) in ((service.nodes, nodes), (service.pods, pods)):
         watch.floor = max(watch.floor, number(version))
     service.events = Events(service.client, service.metrics, config.events)
@@ -203,3 +215,5 @@ async def take_config(service: Service, config: Config) -> None:
     if config.mode == "shadow":
         service.shadow = Shadow(view, service.metrics)
         service.shadow.start()
+    if before is not None:
+        await before.close()

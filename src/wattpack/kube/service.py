@@ -10,12 +10,16 @@ import logging
 import time
 from collections import OrderedDict
 from itertools import islice
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wattpack.engine.live.one_decision import TOP_SCORE
 from wattpack.kube.binding import Binder
+from wattpack.kube.claim_binding import ClaimBinder
+from wattpack.kube.claim_view import ClaimView
+from wattpack.kube.claim_watches import claim_watches
 from wattpack.kube.client import Client
 from wattpack.kube.config import Config
 from wattpack.kube.decision import Decision, DecisionLine, line_of
@@ -28,6 +32,8 @@ from wattpack.kube.objects import NODE, POD, Node, Pod, Unreadable
 from wattpack.kube.questions import Standing, State, explain_now, now_text, state_of
 from wattpack.kube.ranking import Ranking, scores_json
 from wattpack.kube.shadow import Shadow
+from wattpack.kube.sleep.keeper import Keeper
+from wattpack.kube.sleep.promises import waits
 from wattpack.kube.view import View
 from wattpack.kube.watch import Watch
 from wattpack.kube.wire import (
@@ -56,18 +62,28 @@ class Service:
     def __init__(self, config: Config, client: Client, identity: str) -> None:
         self.config, self.client = config, client
         self.metrics = Metrics()
-        self.view = View(config)
+        self.view = View(config, ClaimView() if config.reads_claims() else None)
         self.nodes: Watch[Node] = Watch(
             "nodes", "/api/v1/nodes", client.list_nodes, NODE, self.replace_nodes, self.change_node
         )
         self.pods: Watch[Pod] = Watch("pods", "/api/v1/pods", client.list_pods, POD, self.replace_pods, self.change_pod)
-        self.lease = Lease(config.lease, identity, client, self.pods.relist)
+        self.claims = claim_watches(self) if config.reads_claims() else []
+        self.lease = Lease(config.lease, identity, client, self.relist)
         self.events = Events(client, self.metrics, config.events)
+        self.claim_binder = ClaimBinder(self)
         self.binder = Binder(self)
         self.shadow = Shadow(self.view, self.metrics) if config.mode == "shadow" else None
         self.decisions: OrderedDict[tuple[str, str], Decision] = OrderedDict()
+        self.sleep: Keeper | None = None
+        self.start_sleep(config)
         self.ranking = Ranking(())
         self.power_errors: list[PowerRow] = []  # modelled against measured, by model
+
+    def start_sleep(self, config: Config) -> None:
+        """Keep nodes as `[sleep]` says. A keeper that was there is taken over, not closed."""
+        before = self.sleep
+        self.sleep = Keeper(self, config.sleep, before) if config.sleep is not None else None
+        self.lease.keeps_while_idle = config.sleep is not None and config.sleep.acts
 
     # ---- called by the watches; on `self.view`, which a new configuration replaces
 
@@ -85,15 +101,25 @@ class Service:
         self.view.replace_pods(pods)
         if self.shadow:
             self.shadow.pods_changed(first=not self.pods.listed)
+        if self.sleep:
+            self.sleep.saw_all(pods)
 
     def change_pod(self, event: str, pod: Pod) -> None:
         self.view.change_pod(event, pod)
         if self.shadow:
             self.shadow.pods_changed()
+        if self.sleep:
+            self.sleep.saw(event, pod)
+
+    async def relist(self) -> None:
+        """Read again what another replica may have written."""
+        for watch in (*self.claims, self.pods):
+            await watch.relist()
 
     @property
     def ready(self) -> bool:
-        return self.nodes.in_sync(PATIENCE_S) and self.pods.in_sync(PATIENCE_S)
+        watches: list[Watch[Any]] = [self.nodes, self.pods, *self.claims]
+        return all(watch.in_sync(PATIENCE_S) for watch in watches)
 
     async def may_decide(self) -> None:
         """Raises RefusedError if this replica must not decide now."""
@@ -117,9 +143,15 @@ class Service:
         kept = self.view.cluster.keeps(pod.uid)
         if kept is not None:  # the scheduler does not know of the Binding yet
             return answer_for(args, [name for name in offered_names(args) if name == kept.node])
+        if self.sleep is not None and (promised := self.sleep.promises.answer(pod, args)) is not None:
+            return promised
         numbers, _ = self.ranking_of_nodes().asked(args)
-        decision = self.decide(pod, numbers)
+        decision = self.decide(pod, numbers, args.pod)
+        if decision is not None and decision.promised:
+            return waits(args, decision.node, decision.promised)
         if decision is None or not decision.node:
+            if pod.claims and await self.claim_binder.free_unusable(pod):
+                return FilterAnswer(error="wattpack: its claims were given back, as it does not fit on their node")
             return self.refusal(decision, offered_names(args), self.view.cluster.closed_to(pod))
         if self.config.mode == "choose":
             return answer_for(args, [decision.node])
@@ -137,7 +169,7 @@ class Service:
         if kept is not None:
             return scores_json({name: TOP_SCORE if name == kept.node else 0 for name in offered_names(args)})
         numbers, unknown = self.ranking_of_nodes().asked(args)
-        if self.decide(pod, numbers) is None:
+        if self.decide(pod, numbers, args.pod) is None:
             return scores_json(dict.fromkeys(unknown, 0))
         return self.ranking.answer(self.view.cluster.choice, numbers, unknown)
 
@@ -156,11 +188,20 @@ class Service:
             return BindAnswer(f"wattpack: {fault}")
         return BindAnswer(await self.binder.bind(args))
 
-    def decide(self, pod: PodFacts, offered: NDArray[np.int64]) -> Decision | None:
-        """Decide and assume at once: kube-scheduler goes on to the next pod before it binds this one."""
+    def decide(self, pod: PodFacts, offered: NDArray[np.int64], shown: Pod) -> Decision | None:
+        """Decide and assume at once: kube-scheduler goes on to the next pod before it binds this one.
+
+        A pod that no node offered has room for may be promised one that sleeps.
+        """
         cluster = self.view.cluster
         cluster.forget(pod.uid)
-        decision = cluster.decide(pod, offered)
+        decision, pod, devices = self.view.decide(pod, offered, shown)
+        if self.sleep is not None and decision is not None and not decision.node and not pod.claims:
+            promised = self.sleep.promises.make(shown, pod)
+            if promised is not None:
+                self.note_promise(promised)
+                return promised
+            cluster.would_decide(pod, offered)  # the reasons of the nodes offered, not of those that sleep
         placed = decision is not None and decision.node != ""
         self.metrics.count(
             "wattpack_decisions_total", policy=self.config.policy, outcome="placed" if placed else "failed"
@@ -170,7 +211,7 @@ class Service:
         decision.at = now_text()
         if placed:
             before = cluster.power_w(), cluster.fragmentation_gpus()
-            cluster.assume(pod, decision.node, decision.gpus, time.monotonic())
+            self.view.assume(pod, decision, devices)
             decision.watts = cluster.power_w() - before[0]
             decision.fragmentation_gpus = cluster.fragmentation_gpus() - before[1]
         else:
@@ -179,6 +220,13 @@ class Service:
             self.events.add(decision)
         self.keep(decision)
         return decision
+
+    def note_promise(self, decision: Decision) -> None:
+        """A pod was promised a node that is to wake."""
+        decision.at = now_text()
+        self.metrics.count("wattpack_decisions_total", policy=self.config.policy, outcome="promised")
+        self.events.add(decision)
+        self.keep(decision)
 
     def refusal(self, decision: Decision | None, names: list[str], closed: dict[str, str]) -> FilterAnswer:
         """Every node with its reason.
@@ -211,6 +259,8 @@ class Service:
 
     def tidy(self) -> None:
         """Every few seconds: end reservations that have expired, learn the target again."""
+        if self.view.claim_pods is not None:
+            self.view.claim_pods.refresh()
         self.view.cluster.expire(time.monotonic(), in_sync=self.ready)
         self.view.cluster.in_step.relearn()
 

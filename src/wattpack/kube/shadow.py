@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import deque
 from typing import Literal, TypedDict
 
+from wattpack.kube.dialects.dra import DRA
 from wattpack.kube.facts import PodFacts
 from wattpack.kube.metrics import Metrics
 from wattpack.kube.objects import Pod
@@ -91,13 +92,14 @@ class Shadow:
             return
         names = self.view.eligible_nodes(pod, facts.dialect)
         real, own = self.view.cluster, self.own
-        decision = real.decide(facts, names)
+        usable = self.view.usable(pod, facts) if facts.dialect == DRA.name else None
+        decision = real.decide(facts, names, usable)
         wanted = decision.node if decision is not None else ""
         watts = real.cost(facts, wanted, decision.gpus)[0] if decision is not None and wanted else 0.0
         before = real.power_w()
         real.update_pod(facts)
         actual_watts = real.power_w() - before
-        mine = own.decide(facts, names)
+        mine = own.decide(facts, names, usable)
         if mine is not None and mine.node:
             own.update_pod(facts._replace(node=mine.node, gpus=mine.gpus or None))
         else:  # the policy finds no node where the scheduler found one: both clusters must carry the same pods

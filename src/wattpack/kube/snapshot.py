@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from wattpack.kube.constraints import Constraints, constraints_of, constraints_on, is_ready
 from wattpack.kube.dialects import DIALECTS
+from wattpack.kube.dialects.dra import DRA, reads_claims
 from wattpack.kube.dialects.mig import MIG
 from wattpack.kube.dialects.node_devices import WHOLE, node_count
 from wattpack.kube.dra.claims import Claims
@@ -24,14 +25,14 @@ from wattpack.kube.not_understood import NotUnderstood, asks_for_memory, not_und
 from wattpack.kube.objects import Node, Pod, Unreadable
 from wattpack.kube.place_pods import Task, place_pods
 from wattpack.kube.pools import in_pools
+from wattpack.kube.read_claims import Usable, with_claims
 from wattpack.kube.read_node import gpu_memories, read_node, with_slices
-from wattpack.kube.read_pod import FINISHED, read_cpu_and_memory, read_pod
+from wattpack.kube.read_pod import FINISHED, belongs_to_node, read_cpu_and_memory, read_pod
 from wattpack.kube.reading import Reading
 from wattpack.model.pools import CPU, HELD, NONE, only_words
 from wattpack.model.tasks import TaskClass
 
 NAMELESS = "without a name, expected metadata.name"
-MIRROR = "kubernetes.io/config.mirror"  # the annotation of a static pod
 
 
 class Access(NamedTuple):
@@ -68,6 +69,9 @@ class _Taking:
         if reading.gpu_memory_mib == 0:
             reading = replace(reading, memories=gpu_memories(nodes, reading))
         self.reading, self.claims, self.found = reading, claims, Snapshot()
+        # Without classes, nobody can say what a claim asks for: what is held is counted, and nothing else may come.
+        self.reads_claims = reads_claims(reading.dialect) and bool(claims.inventory.classes)
+        self.usable: dict[tuple[str, str], Usable] = {}  # of pods with claims, by namespace and name
         self.objects = {node.metadata.name: node for node in nodes}
         self.known: dict[str, NodeFacts] = {}
         self.closed: dict[str, list[tuple[str, str]]] = {}  # node -> (word of model/pools.py, why)
@@ -98,11 +102,15 @@ class _Taking:
             self.close(name, CPU, "MIG devices")
 
     def with_slices(self, facts: NodeFacts) -> NodeFacts:
-        """The node with the GPUs that slices offer: no task may be placed on them, but what claims hold is counted."""
+        """The node with the GPUs that slices offer. Tasks with claims may go there, unless claims cannot be read.
+
+        A node that offers GPUs both in slices and as resources takes no task: the same GPU could be given out twice.
+        """
         offered = self.claims.inventory.gpus(facts.name)
         if offered.count == 0:
             return facts
-        self.close(facts.name, CPU, "resource claims")
+        if not self.reads_claims or facts.gpus:
+            self.close(facts.name, CPU, "resource claims")
         return with_slices(facts, offered, self.reading)
 
     def take_pod(self, pod: Pod) -> None:
@@ -137,20 +145,35 @@ class _Taking:
         unknown = unknown_accelerators(pod, self.reading.dialect, claims_are_read=True)
         if unknown:
             raise Unreadable(f"asks for {', '.join(unknown)}, which no dialect reads")
-        held = self.claims.held(pod) if node or not pod.spec.resource_claims else None
-        if pod.spec.resource_claims and node is None:
-            raise Unreadable("asks through resource claims, for which only a scheduler can choose a node")
-        if held is not None and held.gpus:
-            if facts.task.num_gpu not in (0, len(held.gpus)):
-                raise Unreadable(f"asks for {facts.task.num_gpu} GPUs and holds {len(held.gpus)} through claims")
-            self.close(pod.spec.node_name, CPU, "resource claims")
-            amounts = facts.task[:2]
-            task = TaskClass(*amounts, len(held.gpus), held.milli, pool_spec=HELD)
-            return facts._replace(task=task, gpus=held.gpus, dialect="resource claims")
+        if pod.spec.resource_claims and node is None and not self.reads_claims:
+            raise Unreadable("asks through resource claims, which cannot be read without their device classes")
+        found = with_claims(pod, facts, self.claims, self.listed)
+        if found.usable is not None:
+            return self.read_usable(found.facts, found.usable, found.stays)
         cut = facts.dialect == MIG.name and self.reading.dialect is not MIG
         if cut or (belongs_to_node(pod) and facts.task.num_gpu):
             facts = facts._replace(task=facts.task._replace(pool_spec=HELD))
         return facts
+
+    def read_usable(self, facts: PodFacts, usable: Usable, stays: bool) -> PodFacts:
+        """A pod with claims. Files cannot say which GPUs a task may have: a node counts if all of its GPUs will do."""
+        whole = {
+            name: gpus
+            for name, gpus in usable.items()
+            if name in self.known and (facts.dialect != DRA.name or gpus == (1 << self.known[name].gpus) - 1)
+        }
+        if facts.dialect == DRA.name and not self.reads_claims:
+            self.close(facts.node, CPU, "resource claims")
+        if stays or (facts.node and not whole):
+            return facts._replace(task=facts.task._replace(pool_spec=HELD))
+        if not whole:
+            raise Unreadable("its claims fit only some GPUs of a node, or a node that is left out")
+        self.usable[facts.namespace, facts.name] = whole
+        return facts
+
+    @cached_property
+    def listed(self) -> list[Node]:
+        return [self.objects[name] for name in self.known]
 
     def hold(self, pod: Pod, held: NotUnderstood) -> None:
         """A pod on a node that is not a task: its CPU and memory are subtracted, no task with GPUs may go there."""
@@ -201,6 +224,9 @@ class _Taking:
         dialect = task.pod.dialect if task.pod.dialect in DIALECTS else ""
         node = self.objects.get(task.pod.node)
         own = constraints_on(pod, node, dialect) if node is not None else constraints_of(pod, dialect)
+        usable = self.usable.get((task.pod.namespace, task.pod.name))
+        if usable is not None:
+            own = own._replace(nodes=frozenset(usable))
         others = tuple((name, amount) for name, amount in own.resources if name != WHOLE)
         asks_whole = len(others) < len(own.resources) and not self.whole_everywhere
         return own._replace(resources=((WHOLE, 1), *others) if asks_whole else others)
@@ -228,8 +254,3 @@ def take_snapshot(
     for pod in pods:
         taking.take_pod(pod)
     return taking.finish()
-
-
-def belongs_to_node(pod: Pod) -> bool:
-    owners = {owner.kind for owner in pod.metadata.owner_references}
-    return "DaemonSet" in owners or "Node" in owners or MIRROR in pod.metadata.annotations

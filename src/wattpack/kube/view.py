@@ -3,20 +3,33 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable
 from dataclasses import replace
 
+import numpy as np
+from numpy.typing import NDArray
+
+from wattpack.kube.claim_decision import decide_by_claims
+from wattpack.kube.claim_pods import ClaimPods
+from wattpack.kube.claim_view import ClaimView
 from wattpack.kube.closed_nodes import UNKNOWN
 from wattpack.kube.config import Config
 from wattpack.kube.constraints import allows, constraints_of
+from wattpack.kube.decision import Decision
+from wattpack.kube.dialects.dra import DRA, reads_claims
 from wattpack.kube.dialects.mig import MIG, mig_devices
 from wattpack.kube.dialects.node_devices import node_count
+from wattpack.kube.dra.allocate import Allocated
 from wattpack.kube.dra.claims import Claims
 from wattpack.kube.facts import PodFacts
+from wattpack.kube.gpus import bits
 from wattpack.kube.not_understood import unknown_accelerators
 from wattpack.kube.objects import Node, Pod, Unreadable
-from wattpack.kube.read_node import gpu_memories, read_node
+from wattpack.kube.read_claims import Usable, with_claims
+from wattpack.kube.read_node import gpu_memories, read_node, with_slices
 from wattpack.kube.read_pod import FINISHED, read_cpu_and_memory, read_pod
+from wattpack.kube.reservations import Reservation
 
 log = logging.getLogger("wattpack")
 PodChange = Callable[[PodFacts, Pod], None]
@@ -26,8 +39,9 @@ class View:
     """What is known of a cluster under one configuration; a reload of the configuration makes a new view."""
 
     def __init__(self, config: Config, claims: Claims | None = None) -> None:
-        self.config, self.claims = config, claims  # None: claims are not watched, so any of them may be for GPUs
         self.reading = config.reading()
+        self.config, self.claims = config, claims  # None: claims are not watched, so any of them may be for GPUs
+        self.reads_claims = claims is not None and reads_claims(self.reading.dialect)
         self.cluster = config.cluster()
         self.nodes: dict[str, Node] = {}
         self.uids: dict[tuple[str, str], str] = {}  # namespace, name -> uid
@@ -38,6 +52,9 @@ class View:
         self.uncounted: set[str] = set()  # those of them whose CPU and memory cannot be read either
         self.early: dict[str, Pod] = {}  # pods on nodes that are not known yet: read again when the node comes
         self.devices: dict[str, tuple[str, dict[str, int]]] = {}  # uid -> node, MIG devices that the pod holds there
+        self.claim_pods = ClaimPods(self, claims) if isinstance(claims, ClaimView) else None
+        if self.claim_pods is not None:
+            self.cluster.ended = self.claim_pods.ended
         self.before_bound: PodChange | None = None  # called with a newly bound pod before the cluster counts it
 
     # ---- nodes
@@ -60,9 +77,19 @@ class View:
 
     def update_node(self, node: Node) -> None:
         name = node.metadata.name
+        self.forget_devices(name, node)
         self.nodes[name] = node
+        words = self.reading.dialect.words_of(node)
         try:
             facts = read_node(node, self.reading)
+            if self.claims is not None and self.reads_claims and (offered := self.claims.inventory.gpus(name)).count:
+                if facts.gpus:
+                    raise Unreadable(
+                        f"node {name}: offers GPUs in ResourceSlices and as resources, expected one of them"
+                    )
+                facts = with_slices(facts, offered, self.reading)
+                words |= {DRA.name}
+            self.cluster.closed.claim(name, DRA.name in words)
         except Unreadable as fault:
             if self.unreadable_nodes.get(name) != str(fault):
                 log.warning("left out: %s", fault)
@@ -72,7 +99,7 @@ class View:
         self.unreadable_nodes.pop(name, None)
         blocking = [uid for uid, there in self.blocking.items() if there == name]
         cut = MIG.on_node(node) and self.reading.dialect is not MIG
-        self.cluster.closed.update(name, bool(blocking), cut, self.reading.dialect.words_of(node))
+        self.cluster.closed.update(name, bool(blocking), cut, words)
         if not self.uncounted.isdisjoint(blocking):
             self.unreadable_nodes[name] = UNKNOWN
             self.cluster.remove_node(name)
@@ -84,7 +111,16 @@ class View:
         for pod in [pod for pod in self.early.values() if pod.spec.node_name == name]:
             self.update_pod(pod)
 
+    def forget_devices(self, name: str, node: Node | None) -> None:
+        """What is kept of the devices that a node reaches is wrong if its labels change, or it comes or goes."""
+        known = self.nodes.get(name)
+        if self.claims is None or (known and node and known.metadata.labels == node.metadata.labels):
+            return
+        self.claims.inventory.forget_node(name)
+        self.claims.forget_demands()
+
     def remove_node(self, name: str) -> None:
+        self.forget_devices(name, None)
         self.nodes.pop(name, None)
         self.unreadable_nodes.pop(name, None)
         self.cluster.closed.remove(name)
@@ -107,10 +143,36 @@ class View:
         else:
             self.update_pod(pod)
 
-    def read(self, pod: Pod) -> PodFacts:
-        """The pod as a task; raises Unreadable."""
+    def bare(self, pod: Pod) -> PodFacts:
+        """The pod as a task without what it asks for by claims; raises Unreadable."""
         node = self.cluster.nodes.get(pod.spec.node_name)
         return read_pod(pod, self.reading, node.model if node else "")
+
+    def read(self, pod: Pod) -> PodFacts:
+        """The pod as a task; raises Unreadable."""
+        facts = self.bare(pod)
+        if self.claims is None or not self.reads_claims:
+            return facts
+        try:
+            if self.claim_pods is not None:
+                return self.claim_pods.read(pod, facts)
+            return with_claims(pod, facts, self.claims, self.listed()).facts
+        except Unreadable as fault:
+            raise Unreadable(f"pod {facts.namespace}/{facts.name}: {fault}") from None
+
+    def listed(self) -> list[Node]:
+        return list(self.nodes.values())
+
+    def usable(self, pod: Pod, facts: PodFacts) -> Usable | None:
+        """Nodes that can serve the pod's claims, with the GPUs that may be chosen; None: it has no claims."""
+        if self.claims is None or not self.reads_claims:
+            return None
+        try:
+            return with_claims(pod, facts, self.claims, self.listed()).usable
+        except Unreadable:
+            if self.claim_pods is None:
+                raise
+            return {facts.node: bits(facts.gpus or ())}  # a claim that is not shown yet: the pod stays where it is
 
     def update_pod(self, pod: Pod) -> None:
         uid = pod.metadata.uid
@@ -121,10 +183,14 @@ class View:
             self.early.pop(uid, None)
         elif pod.spec.node_name:
             self.early[uid] = pod
+        if self.claim_pods is not None and pod.spec.resource_claims:
+            self.claim_pods.note(pod)
         try:
-            facts = self.read(pod)
-            harmless = self.claims is not None and not self.claims.hold_gpus(pod)
-            if pod.spec.node_name and (unknown := unknown_accelerators(pod, self.reading.dialect, harmless)):
+            # What a waiting pod asks for by claims is read when it is decided: its claims may not be there yet.
+            waits = self.claim_pods is not None and not pod.spec.node_name
+            facts = self.bare(pod) if waits else self.read(pod)
+            read = self.claims is not None and (self.reads_claims or not self.claims.hold_gpus(pod))
+            if pod.spec.node_name and (unknown := unknown_accelerators(pod, self.reading.dialect, read)):
                 raise Unreadable(f"pod {facts.namespace}/{facts.name}: asks for {', '.join(unknown)}, not understood")
         except Unreadable as fault:
             if self.unreadable_pods.get(uid) != str(fault):
@@ -165,11 +231,15 @@ class View:
     def remove_pod(self, uid: str) -> None:
         self.early.pop(uid, None)
         self.devices.pop(uid, None)
+        if self.claims is not None:
+            self.claims.forget_pod(uid)
         self.unblock(uid)
         facts = self.pods.pop(uid, None)
         if facts is not None and self.uids.get((facts.namespace, facts.name)) == uid:
             del self.uids[facts.namespace, facts.name]
         self.cluster.remove_pod(uid)
+        if self.claim_pods is not None:
+            self.claim_pods.forget(uid)
 
     def block(self, uid: str, node: str) -> None:
         """A pod that is not understood is on `node`: pods with GPUs do not go there while it is there.
@@ -190,6 +260,23 @@ class View:
         self.uncounted.discard(uid)
         self.block(uid, "")
 
+    # ---- decisions
+
+    def decide(
+        self, pod: PodFacts, offered: NDArray[np.int64], shown: Pod
+    ) -> tuple[Decision | None, PodFacts, Allocated]:
+        """A node and GPUs among the nodes offered, for the pod as it was decided, and the devices of its claims."""
+        if self.claim_pods is None or not pod.claims:
+            return self.cluster.decide(pod, offered), pod, {}
+        return decide_by_claims(self.claim_pods, shown, offered)
+
+    def assume(self, pod: PodFacts, decision: Decision, devices: Allocated) -> Reservation:
+        """Reserve what was decided, until the cluster shows the pod there or the reservation ends."""
+        reservation = self.cluster.assume(pod, decision.node, decision.gpus, time.monotonic())
+        if self.claim_pods is not None and devices:
+            self.claim_pods.claims.promise(pod.uid, decision.node, devices)
+        return reservation
+
     # ---- questions
 
     def eligible_nodes(self, pod: Pod, dialect: str) -> list[str]:
@@ -198,7 +285,10 @@ class View:
         names = [
             name for name in self.cluster.nodes if allows(constraints, self.nodes[name], words.get(name, frozenset()))
         ]
-        return [name for name in names if self.has_devices(name, devices)] if devices else names
+        if devices:
+            names = [name for name in names if self.has_devices(name, devices)]
+        usable = self.usable(pod, self.read(pod)) if dialect == DRA.name else None
+        return names if usable is None else [name for name in names if name in usable]
 
     def has_devices(self, node: str, wanted: dict[str, int]) -> bool:
         """Whether the node has that many MIG devices that no pod holds."""

@@ -29,6 +29,7 @@ class TimedTasks:
     slack_s: NDArray[np.float64] = field(default_factory=_none)  # the start may wait this long; empty: 0 for all
     batch: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, dtype=bool))  # empty: all are batch
     service_class: tuple[str, ...] = ()  # class of service of each task, "" where unknown; empty: all unknown
+    owner: tuple[str, ...] = ()  # who runs each task, "" where unknown; empty: all unknown
     start: datetime | None = None  # clock time of the first arrival, with its time zone
 
     def __post_init__(self) -> None:
@@ -39,8 +40,10 @@ class TimedTasks:
             object.__setattr__(self, "batch", np.ones(tasks, dtype=bool))
         if not self.service_class:
             object.__setattr__(self, "service_class", ("",) * tasks)
+        if not self.owner:
+            object.__setattr__(self, "owner", ("",) * tasks)
         name = self.workload.name
-        for column in ("arrival_s", "duration_s", "slack_s", "batch", "service_class"):
+        for column in ("arrival_s", "duration_s", "slack_s", "batch", "service_class", "owner"):
             if len(getattr(self, column)) != tasks:
                 raise UserError(f"{name}: {len(getattr(self, column))} values of {column}, expected {tasks}")
         if not np.isfinite(self.arrival_s).all():

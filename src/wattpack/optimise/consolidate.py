@@ -22,12 +22,12 @@ from wattpack.engine.core.state import NOWHERE, occupy, settle
 from wattpack.engine.moments.moves import Place
 from wattpack.engine.moments.record import RUNNING
 from wattpack.engine.moments.run import MomentRun
-from wattpack.engine.moments.sleep_run import AWAKE
 from wattpack.errors import UserError
 from wattpack.jit import kernel, step
 from wattpack.model.policy import World
 from wattpack.model.power import node_power_mw, nodes_power_mw
 from wattpack.model.records import Integers, NodeRecord, RecordTable, TaskRecord
+from wattpack.model.sleeping import AWAKE
 from wattpack.model.speed import may_replace
 
 HOUR_S = 3600.0

@@ -62,6 +62,11 @@ class Buckets:
         lengths = np.diff(edges)
         return np.diff(np.interp(edges, time_s, integral)) / np.where(lengths > 0, lengths, 1.0)
 
+    def mean_held(self, time_s: Array, value: Array) -> Array:
+        """Mean over each bucket of values that hold from their time until the next."""
+        passed = np.cumsum(value * np.diff(time_s, append=time_s[-1:]))
+        return self.mean_of(time_s, np.concatenate([[0.0], passed[:-1]]))
+
 
 def time_payload(table: Table, folder: ResultsFolder, inputs: Inputs) -> dict[str, Any]:
     """Everything that the page draws, ready for JSON. Of several seeds the first is shown."""
@@ -138,7 +143,7 @@ def _panels(
         means = [buckets.mean_of(one.time_s, one.kwh * J_PER_KWH) for one in series]
         base = means[rows.index(baseline)]
         most_w = max(float(np.abs(base - own).max(initial=0.0)) for own in means)
-        unit, unit_w = ("MW", 1e6) if most_w >= 1e6 else ("kW", 1e3) if most_w >= 1e3 else ("W", 1.0)
+        unit, unit_w = difference_unit(most_w)
         saved = [((base - own) / unit_w, (base - own) / unit_w) for own in means]
         panel = _panel(f"IT power below that of FGD, {unit}", unit, f"below FGD, {unit}", 120, saved, digits=1)
         panel["lines"] = [line for line in panel["lines"] if line["curve"] != rows.index(baseline)]
@@ -162,13 +167,15 @@ def _panels(
     return panels
 
 
+def difference_unit(most_w: float) -> tuple[str, float]:
+    """MW, kW or W for differences of at most so many watts, and its size in watts."""
+    return ("MW", 1e6) if most_w >= 1e6 else ("kW", 1e3) if most_w >= 1e3 else ("W", 1.0)
+
+
 def _states(curve: int, name: str, series: Series, buckets: Buckets) -> dict[str, Any]:
     """Nodes by state as a stack: means over each bucket, so that they add up to all nodes."""
-    lengths = np.diff(series.time_s, append=series.time_s[-1:])
-    areas = []
-    for state in NODES_BY_STATE:
-        passed = np.cumsum(getattr(series, state) * lengths)
-        areas.append({"lo": pack(buckets.mean_of(series.time_s, np.concatenate([[0.0], passed[:-1]])), 0.01)})
+    means = [buckets.mean_held(series.time_s, getattr(series, state)) for state in NODES_BY_STATE]
+    areas = [{"lo": pack(mean, 0.01)} for mean in means]
     head = {"name": f"Nodes by state: {name}", "unit": "nodes", "short": " / ".join(STATES), "height": 110}
     return {**head, "fromZero": True, "digits": 1, "step": 0.01, "lines": [], "curve": curve, "areas": areas}
 
@@ -205,6 +212,8 @@ def _signal(
     name: str, group: Group, row: TimedRow, inputs: Inputs, horizon_s: float
 ) -> tuple[Array, Array, str] | None:
     """Times and values of a signal on the clock of the run, with its unit; None for one that never changes."""
+    if not getattr(group.options, name):
+        return None
     found = signal_over_run(name, group.options, inputs.timed[row.scenarios[0].trace], inputs, horizon_s)
     if found is None or (len(found.time_s) == 1 and name != BUDGET):
         return None

@@ -212,6 +212,39 @@ class LiveModel(msgspec.Struct):
     power_w: float
 
 
+class SleepNode(msgspec.Struct):
+    """A node that sleeps, changes, or would sleep, as `/sleep` of the service tells."""
+
+    node: str
+    state: str
+    since: str  # UTC; "": awake
+    why: str
+    undo: str  # how a person gets it back
+    idle_w: float
+    asleep_w: float
+    empty_s: float | None
+    would_sleep: bool
+    promised: list[str]  # pods that go there when it is awake
+
+
+class LiveSleep(msgspec.Struct):
+    """The nodes of a running service that sleep, or in mode advise would sleep."""
+
+    mode: str
+    acting: bool
+    stopped: str  # why no node goes to sleep now; "": they may
+    reserve_gpus: int
+    free_gpus: int
+    saved_w: float
+    would_save_w: float
+    may_sleep: int  # nodes
+    would_sleep: int  # nodes
+    states: dict[str, int]  # nodes in each state that is not awake
+    nodes: list[SleepNode]  # those not awake, the latest change first; then those that would sleep
+    changes: dict[str, int]  # how often a node came into each state since the service started
+    errors: int
+
+
 class LiveView(msgspec.Struct):
     """A running service at a glance."""
 
@@ -234,3 +267,4 @@ class LiveView(msgspec.Struct):
     decisions: list[DecisionLine]
     shadow: ShadowTable | None
     measured: list[PowerRow]
+    sleep: LiveSleep | None  # None: the service has no [sleep]

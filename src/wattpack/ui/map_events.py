@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from wattpack.engine.moments.options import Sleep
 from wattpack.engine.runs.record import Run
+from wattpack.experiments.sleep_and_caps import sleep_of
 from wattpack.experiments.spec.axes import resolve
 from wattpack.experiments.timed import run_timed_scenario
 from wattpack.experiments.timed_experiment import timed_experiment
@@ -25,6 +27,10 @@ TIME_FRAMES = 1_000
 FRAMES_OF_MANY = 400  # where one a task is too much: a hundred times the built-in datacenter
 
 
+def no_numbers() -> NDArray[np.int64]:
+    return np.zeros(0, dtype=np.int64)
+
+
 @dataclass(frozen=True, eq=False)
 class Events:
     """In order; the first `ends[f]` of them have happened at the end of frame `f`."""
@@ -39,6 +45,11 @@ class Events:
     sign: NDArray[np.int64]  # 1 comes, -1 goes
     ends: NDArray[np.int64]
     at: NDArray[np.float64]  # [frames] load, or seconds from the first arrival
+    sleep: Sleep | None = None  # None: all nodes stay awake
+    # Changes of nodes' states of sleep: node and state (of `NODE_STATES`); the first `state_ends[f]` by frame `f`.
+    state_node: NDArray[np.int64] = field(default_factory=no_numbers)
+    state: NDArray[np.int64] = field(default_factory=no_numbers)
+    state_ends: NDArray[np.int64] = field(default_factory=no_numbers)
     chosen: str = ""  # what `auto` chose and why
 
 
@@ -55,15 +66,25 @@ def _arrivals(request: MapRequest, sources: Sources) -> Events:
     numbers = np.arange(tasks, dtype=np.int64)
     columns = (numbers, run.node.astype(np.int64), run.gpus.astype(np.int64), np.ones(tasks, dtype=np.int64))
     return Events(
-        run.datacenter, run.workload, played.target, played.profile, *columns, ends, run.load[ends - 1], played.chosen
+        run.datacenter,
+        run.workload,
+        played.target,
+        played.profile,
+        *columns,
+        ends,
+        run.load[ends - 1],
+        chosen=played.chosen,
     )
 
 
 def _over_time(request: MapRequest, sources: Sources) -> Events:
     profile = sources.profile(request.profile)
     drawn = request.seed is not None
+    timed = timed_of(
+        {**({"load": request.load, "days": request.days} if drawn else {}), "sleep": request.sleep or None}
+    )
     experiment = timed_experiment(
-        timed_of({"load": request.load, "days": request.days} if drawn else {}),
+        timed,
         [sources.datacenter_path(request.datacenter)],
         [sources.trace_path(request.trace)],
         [request.policy],
@@ -76,8 +97,8 @@ def _over_time(request: MapRequest, sources: Sources) -> Events:
         blocks = tuple(replace(block, seeds=(request.seed,)) for block in experiment.blocks)
         experiment = replace(experiment, blocks=blocks)
     inputs, (scenario,) = resolve(experiment)
-    outcome = run_timed_scenario(scenario, inputs)
-    record = outcome.record
+    outcome = run_timed_scenario(scenario, inputs, note_sleep=True)
+    record, changes = outcome.record, outcome.record.sleep_changes
     started = np.flatnonzero(record.node >= 0)
     ended = started[record.end_s[started] <= record.horizon_s]
     task = np.concatenate([ended, started])
@@ -100,4 +121,8 @@ def _over_time(request: MapRequest, sources: Sources) -> Events:
         sign,
         np.searchsorted(time_s[order], at, side="right").astype(np.int64),
         at,
+        sleep=sleep_of(timed.sleep, int(outcome.datacenter.gpus.sum())),
+        state_node=changes["node"].astype(np.int64),
+        state=changes["state"].astype(np.int64),
+        state_ends=np.searchsorted(changes["time_s"], at, side="right").astype(np.int64),
     )

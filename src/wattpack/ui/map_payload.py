@@ -14,9 +14,12 @@ from numpy.typing import NDArray
 from wattpack.engine.core.engine import Engine
 from wattpack.engine.core.state import ALLOCATED, BASE_POWER, CPU_POWER, FRAGMENTATION, GPU_POWER, MICRO
 from wattpack.engine.live.one_decision import place_one, release_one
+from wattpack.engine.moments.options import Sleep
+from wattpack.engine.moments.sleep_run import NODE_STATES, asleep_power_mw
 from wattpack.model.fragmentation import REASONS
 from wattpack.model.nodes import Datacenter
 from wattpack.model.power import GPU_MILLI, PowerProfile, nodes_power_mw, total_power
+from wattpack.model.sleeping import ASLEEP, AWAKE
 from wattpack.model.tasks import TaskClass
 from wattpack.policies.expression import parse
 from wattpack.report.style import REASONS as REASON_LOOKS
@@ -24,7 +27,6 @@ from wattpack.ui.map_events import Events
 
 CHEAPEST = "random"  # no decision is made: any policy will do
 OWNERS = ("free", "shared by tasks", "a task of 1 GPU", "a task of several GPUs")  # of a GPU
-NODE_STATES = ("awake",)  # a node that sleeps will be one more
 GIB_MIB = 1024
 
 
@@ -33,11 +35,14 @@ def map_payload(events: Events) -> bytes:
     datacenter = events.datacenter
     width = max(1, int(datacenter.gpus.max()))
     engine = Engine(datacenter, events.workload.classes, parse(CHEAPEST), events.target, events.profile)
-    changes = Changes(engine, len(events.node), width)
+    changes = Changes(engine, len(events.node) + len(events.state_node), width, events.sleep)
     first = changes.read(np.arange(len(datacenter)))
     totals = np.zeros((len(events.ends) + 1, 4), dtype=np.float64)
     totals[0] = changes.totals()
-    starts, failed, event = [0], [0], 0
+    states = np.zeros((len(events.ends) + 1, len(NODE_STATES)), dtype=np.uint32)
+    states[0] = changes.in_state
+    starts, failed, event, changed_state = [0], [0], 0, 0
+    state_ends = events.state_ends.tolist() or [0] * len(events.ends)
     sequence = events.workload.sequence
     owners = [_owner(task) for task in events.workload.classes]
     rows = zip(
@@ -56,9 +61,14 @@ def map_payload(events: Events) -> bytes:
                 release_one(engine.state, engine.plan, k, node, gpus)
                 changes.own(node, gpus, 0)
         changed = events.node[event:end]
-        changes.note(np.unique(changed[changed >= 0]) if end - event > 1 else changed[changed >= 0])
+        changed = changed[changed >= 0]
         event = end
-        totals[frame] = changes.totals()
+        if (state_end := state_ends[frame - 1]) > changed_state:
+            turned = slice(changed_state, state_end)
+            changes.turn(events.state_node[turned], events.state[turned])
+            changed, changed_state = np.concatenate([changed, events.state_node[turned]]), state_end
+        changes.note(np.unique(changed) if len(changed) > 1 else changed)
+        totals[frame], states[frame] = changes.totals(), changes.in_state
         starts.append(changes.count)
         failed.append(missed)
     arrays: dict[str, NDArray[Any]] = {
@@ -66,6 +76,7 @@ def map_payload(events: Events) -> bytes:
         "frameStart": np.array(starts, dtype=np.uint32),
         "at": np.concatenate([[0.0], events.at]),
         "totals": totals,
+        "inState": states,
         "failed": np.array(failed, dtype=np.uint32),
         "ends": np.concatenate([[0], events.ends]).astype(np.uint32),
         "draw": _draw(datacenter, events.profile),
@@ -82,9 +93,14 @@ def map_payload(events: Events) -> bytes:
 class Changes:
     """The state of nodes after they changed, row after row."""
 
-    def __init__(self, engine: Engine, most: int, width: int) -> None:
+    def __init__(self, engine: Engine, most: int, width: int, sleep: Sleep | None) -> None:
         self.engine, self.width, self.count = engine, width, 0
         self.nodes: Any = engine.state.nodes
+        self.state = np.full(len(engine.datacenter), AWAKE, dtype=np.uint8)
+        idle_mw = nodes_power_mw(self.nodes)
+        self.asleep_mw = idle_mw if sleep is None else asleep_power_mw(idle_mw, sleep)
+        self.saved_mw = idle_mw - self.asleep_mw  # by a node asleep, against idle
+        self.in_state = np.bincount(self.state, minlength=len(NODE_STATES))
         self.capacity = np.minimum(np.arange(width)[None, :], engine.datacenter.gpus[:, None] - 1) == np.arange(width)
         self.owner = np.zeros((len(engine.datacenter), width), dtype=np.uint8)
         self.rows: dict[str, NDArray[Any]] = {
@@ -104,11 +120,23 @@ class Changes:
         return {
             "Used": used.astype(np.uint16),
             "Cpu": (found.cpu_milli - found.cpu_left).astype(np.uint32),
-            "Watts": (nodes_power_mw(found) / 1000).astype(np.float32),
+            "Watts": (self.power_mw(nodes) / 1000).astype(np.float32),
             "Lost": np.rint(found.fragmentation_micro / MICRO).astype(np.uint16),
-            "State": np.zeros(len(nodes), dtype=np.uint8),
+            "State": self.state[nodes],
             "Owner": self.owner[nodes],
         }
+
+    def power_mw(self, nodes: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Nodes that wake or shut down draw their idle watts: they have no task that runs."""
+        drawn: NDArray[np.int64] = nodes_power_mw(self.nodes[nodes])
+        return np.where(self.state[nodes] == ASLEEP, self.asleep_mw[nodes], drawn)
+
+    def turn(self, nodes: NDArray[np.int64], states: NDArray[np.int64]) -> None:
+        """Nodes come into these states, one after another."""
+        for node, state in zip(nodes.tolist(), states.tolist(), strict=True):
+            self.in_state[self.state[node]] -= 1
+            self.in_state[state] += 1
+            self.state[node] = state
 
     def own(self, node: int, gpus: int, owner: int) -> None:
         """A task came to these GPUs, or left them (0): one that others still share keeps its owner."""
@@ -127,7 +155,7 @@ class Changes:
     def totals(self) -> tuple[float, float, float, float]:
         """Watts, GPUs allocated, GPUs lost to fragmentation, tasks running."""
         totals = self.engine.state.totals
-        watts = float(nodes_total_mw(totals)) / 1000
+        watts = float(nodes_total_mw(totals) - int(self.saved_mw[self.state == ASLEEP].sum())) / 1000
         lost = float(totals[FRAGMENTATION : FRAGMENTATION + len(REASONS)].sum()) / MICRO / GPU_MILLI
         return watts, float(totals[ALLOCATED]) / GPU_MILLI, lost, float(self.nodes.tasks.sum())
 
@@ -192,6 +220,7 @@ def _header(events: Events, width: int) -> dict[str, Any]:
             for name in REASONS
         ],
         "states": list(NODE_STATES),
+        "sleeps": events.sleep is not None,
         "owners": list(OWNERS),
         "chosen": events.chosen,
     }

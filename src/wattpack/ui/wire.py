@@ -62,6 +62,7 @@ class MapRequest(Scene):
     over: Literal["arrivals", "time"] = "arrivals"
     load: Annotated[float, Meta(gt=0, le=10)] = 0.7  # of a run in time
     days: Annotated[float, Meta(gt=0, le=366)] = 1.0
+    sleep: Short = ""  # of a run in time: "on", or knobs
 
 
 class WhyRequest(Scene):

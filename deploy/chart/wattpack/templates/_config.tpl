@@ -16,7 +16,11 @@ gpu_memory_mib = {{ int64 $config.gpu_memory_mib }}
 gpu_model_label = {{ toJson $config.gpu_model_label }}
 cpu_model_label = {{ toJson $config.cpu_model_label }}
 prometheus = {{ toJson .Values.prometheus.url }}
-{{ include "wattpack.tomlOfTheProcess" . }}{{- with $config.models }}
+{{- if .Values.allocateClaims }}
+allocate_claims = true
+{{- end }}
+{{ include "wattpack.tomlOfTheProcess" . }}
+{{- include "wattpack.tomlOfSleep" . }}{{- with $config.models }}
 [models]
 {{- range $label, $model := . }}
 {{ toJson $label }} = {{ toJson $model }}
@@ -58,6 +62,12 @@ percentageOfNodesToScore: 100
 profiles:
   - schedulerName: {{ .Values.schedulerName }}
     plugins:
+      {{- if .Values.allocateClaims }}
+      # wattpack chooses the devices of resource claims.
+      multiPoint:
+        disabled:
+          - name: DynamicResources
+      {{- end }}
       # The policy decides alone: the plugins' scores would outvote it.
       preScore:
         disabled:

@@ -74,7 +74,7 @@ def fit_command(
         view.replace_pods(cluster.pods)
         try:
             wanted = msgspec.json.decode(text, type=Pod)
-            unknown = unknown_accelerators(wanted, view.reading.dialect)
+            unknown = unknown_accelerators(wanted, view.reading.dialect, claims_are_read=view.reads_claims)
             if unknown:
                 raise Unreadable(f"asks for {', '.join(unknown)}, which no dialect reads")
             found = fit(view, wanted)

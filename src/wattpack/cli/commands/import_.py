@@ -55,14 +55,16 @@ def import_command(
         Folder for nodes.csv, tasks.csv and placements.csv; not-understood.csv too, where pods hold accelerators that
         could not be counted.
     file
-        What `kubectl get nodes,pods,resourceclaims,resourceslices -A -o json` printed (claims only where there are
-        any); may be given again. Default: ask the cluster itself.
+        What `kubectl get nodes,pods -A -o json` printed; where GPUs are given out by resource claims, with
+        resourceslices,resourceclaims,deviceclasses,resourceclaimtemplates too; may be given again. Default: ask the
+        cluster itself.
     kubeconfig
         The cluster to ask. Default: $KUBECONFIG, the pod we run in, ~/.kube/config.
     anonymise
         New names for nodes and tasks, other ones at every import; namespaces are dropped.
     dialect
-        How pods ask for GPUs: alibaba, nvidia, kai, hami, aliyun, volcano, koordinator, mig; may be given again.
+        How pods ask for GPUs: alibaba, nvidia, kai, hami, aliyun, volcano, koordinator, mig, dra; may be
+        given again.
         Default: the configuration's, or all of them at once.
     config
         TOML file of `wattpack serve`: dialect, power profile, labels, own names of GPU models.

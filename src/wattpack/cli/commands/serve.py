@@ -45,7 +45,8 @@ def serve_command(
     shadow
         Watch and decide, bind nothing: how often and how would the policy differ from the scheduler in place?
     check
-        Only read the configuration, say what it means, and try to reach the cluster if one is given.
+        Only read the configuration, say what it means, and try to reach the cluster if one is given: what of it cannot
+        be read, and what [sleep] would do now. Nothing is changed.
     host
         Address to listen on; default: loopback.
     port
@@ -164,6 +165,10 @@ async def reach(settings: Config, access: object) -> None:
     )
     if cluster.in_step.auto is not None and cluster.in_step.auto.choice is not None:
         print(f"  {cluster.in_step.auto.choice.text}")
+    if settings.sleep is not None:
+        from wattpack.kube.sleep.dry_run import dry_run
+
+        print("\n".join(dry_run(view, settings.sleep)))
     for why in list(view.unreadable_nodes.values())[:10]:
         print(f"  left out: {why}")
     for why in list(view.unreadable_pods.values())[:10]:

@@ -31,6 +31,7 @@ def job(cells: Cells, assumed: Assumed) -> Job:
         ((task, whole(cells["worker_num"], "worker_num", 1, MAX_WORKERS)),),
         batch=cells["job_type"] == SPOT,
         service_class=cells["job_type"],
+        owner=cells.get("organization", ""),
     )
 
 

@@ -44,6 +44,7 @@ class Job(NamedTuple):
     on_clock: bool = False
     batch: bool = True
     service_class: str = ""
+    owner: str = ""
 
 
 Record = Any  # what `records` gives and `job` takes

@@ -120,5 +120,6 @@ def _tasks_of(jobs: list[Job], name: str) -> TimedTasks:
         duration_s[by_task],
         batch=np.array([job.batch for job in jobs], dtype=bool)[by_task],
         service_class=tuple(jobs[i].service_class for i in by_task.tolist()),
+        owner=tuple(jobs[i].owner for i in by_task.tolist()),
         start=datetime.fromtimestamp(first_s, UTC) if all(job.on_clock for job in jobs) else None,
     )

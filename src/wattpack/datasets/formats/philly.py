@@ -52,7 +52,8 @@ def job(found: Any, assumed: Assumed) -> Job:
     workers: Counter[TaskClass] = Counter()
     for gpus_there in last:
         workers.update(dict(workers_of(gpus_there, 1, None, None, assumed)))
-    return Job(str(found.get("jobid", "")), submitted_s, ran_s, tuple(workers.items()), assumed.time_zone != "")
+    name, owner = (str(found.get(key, "")) for key in ("jobid", "user"))
+    return Job(name, submitted_s, ran_s, tuple(workers.items()), assumed.time_zone != "", owner=owner)
 
 
 def _ran_s(attempt: dict[str, Any], is_last: bool, zone: tzinfo) -> float:

@@ -11,7 +11,7 @@ from wattpack.datasets.formats.format import Assumed, BadLine, Format, Job, NotA
 from wattpack.datasets.formats.tables import Cells, table_records
 
 COLUMNS = ("JobID", "Submit", "Start", "End", "State", "AllocTRES")
-COMMAND = "sacct -a -X --parsable2 --format=JobID,Submit,Start,End,State,NNodes,AllocTRES,ReqTRES"
+COMMAND = "sacct -a -X --parsable2 --format=JobID,Submit,Start,End,State,NNodes,AllocTRES,ReqTRES,User"
 GPU = "gres/gpu"
 MIB = {"": 1.0, "K": 1 / 1024, "M": 1.0, "G": 1024.0, "T": 1024.0**2, "P": 1024.0**3}
 MEMORY = re.compile(r"([0-9.]+)([KMGTP]?)")
@@ -36,7 +36,8 @@ def job(cells: Cells, assumed: Assumed) -> Job:
     cpu_milli = round(number(tres["cpu"], "cpu", 0, 1e6) * 1000) if "cpu" in tres else None
     memory_mib = _memory_mib(tres["mem"]) if "mem" in tres else None
     workers = workers_of(gpus, nodes, cpu_milli, memory_mib, assumed)
-    return Job(cells["JobID"], submitted_s, duration_s, workers, on_clock=assumed.time_zone != "")
+    owner = cells.get("User", "")
+    return Job(cells["JobID"], submitted_s, duration_s, workers, on_clock=assumed.time_zone != "", owner=owner)
 
 
 def _tres(text: str) -> dict[str, str]:

@@ -43,7 +43,9 @@ def job(cells: Cells, assumed: Assumed) -> Job:
     if not is_missing(cells.get(POD_MEMORY)):
         memory_mib = round(number(cells[POD_MEMORY], POD_MEMORY, 0, 1e6) * 1e9 / 2**20) * nodes
     workers = workers_of(gpus, nodes, cpu_milli, memory_mib, assumed)
-    return Job(cells["job_id"], submitted_s, duration_between(start_s, end_s), workers, on_clock=True)
+    return Job(
+        cells["job_id"], submitted_s, duration_between(start_s, end_s), workers, True, owner=cells.get("user", "")
+    )
 
 
 HELIOS = Format(

@@ -14,7 +14,7 @@ from wattpack.errors import UserError
 FIELDS = 18
 START = re.compile(r";\s*UnixStartTime:\s*([0-9]{1,12})\b")
 # place of a field in a line
-JOB, SUBMIT, RUN, PROCESSORS, USED_KB, ASKED_PROCESSORS, ASKED_KB = 0, 1, 3, 4, 6, 7, 9
+JOB, SUBMIT, RUN, PROCESSORS, USED_KB, ASKED_PROCESSORS, ASKED_KB, USER = 0, 1, 3, 4, 6, 7, 9, 11
 
 Fields = tuple[list[str], float]  # of a job, and when the trace starts: seconds since 1970, 0 if unknown
 
@@ -49,7 +49,8 @@ def job(found: Fields, assumed: Assumed) -> Job:
     kilobytes = _first_known(fields, ASKED_KB, USED_KB, "memory (fields 10, 7)", most=10**12)
     memory_mib = None if kilobytes is None else kilobytes * processors // 1024
     workers = workers_of(gpus, 0, processors * 1000, memory_mib, assumed)
-    return Job(fields[JOB], start_s + submit_s, run_s, workers, on_clock=start_s > 0)
+    owner = "" if fields[USER].startswith("-") else fields[USER]  # -1: not known
+    return Job(fields[JOB], start_s + submit_s, run_s, workers, on_clock=start_s > 0, owner=owner)
 
 
 def _first_known(fields: list[str], first: int, second: int, what: str, most: int = 10**6) -> int | None:

@@ -74,8 +74,8 @@ def decide_among(state: State, plan: Plan, scores: Scores, k: int, luck: float, 
 def decide_among_closed(state: State, plan: Plan, scores: Scores, k: int, luck: float, low: int, high: int) -> int:
     """`decide` among the nodes with low <= `closed` <= high, as if they were open.
 
-    Afterwards mask[n] >= 0 in the scratch for the nodes that took part; taking_part[0] is their number. Their scores
-    are in no cache. Empty nodes of one type have the same, so each type is scored once.
+    Afterwards taking_part[0] is the number of nodes that took part; mask[n] >= 0 in the scratch for those that can be
+    chosen. Their scores are in no cache. Empty nodes of one type have the same, so the first of them stands for all.
     """
     column, scratch = state.columns.of[k].column, scores.scratch
     filter_and_score(state, plan, scores, column)  # a column that was never asked for has no place for terms
@@ -92,11 +92,13 @@ def decide_among_closed(state: State, plan: Plan, scores: Scores, k: int, luck: 
             like = scratch.like[node.type] if node.tasks == 0 else -1
             if like < 0 and fits(node, state.tasks[k]) != FITS:
                 continue
+            feasible += 1
+            if like >= 0 and plan.bucketed:  # it could only tie with the first of them; policies that draw need all
+                continue
             write_terms(state, plan, scores, column, n, like)
             if node.tasks == 0:
                 scratch.like[node.type] = n
             scratch.mask[n] = 0
-            feasible += 1
     scratch.taking_part[0] = feasible
     return decide_over_nodes(state, plan, scores, k, luck, scratch.mask, feasible)
 

@@ -14,9 +14,10 @@ from wattpack.engine.core.faults import KIND, NO_FAULT
 from wattpack.engine.core.pick import pick
 from wattpack.engine.core.plan import Plan
 from wattpack.engine.core.score_cache import Scores
-from wattpack.engine.core.state import NOWHERE, State, arrive, place, release
+from wattpack.engine.core.state import NOWHERE, State, arrive, log_change, place, release
 from wattpack.jit import inner, kernel, step
 from wattpack.model.fit import VERDICTS, fits
+from wattpack.model.sleeping import added_by_waking_mw
 
 BEST = 6  # nodes that are described: the chosen one and the next best
 TOP_SCORE = 10  # of the chosen node; the other nodes that take part have 0 to 9
@@ -145,3 +146,13 @@ def place_one(state: State, plan: Plan, k: int, n: int, gpus: int) -> None:
 def release_one(state: State, plan: Plan, k: int, n: int, gpus: int) -> None:
     """Remove it again: the inverse of `place_one`."""
     release(state, plan, k, n, gpus)
+
+
+@kernel
+def sleep_one(state: State, n: int, asleep_mw: int, sleeps: bool) -> None:
+    """Node `n` would sleep if nothing were placed on it (`sleeps`), drawing `asleep_mw`; or it would not."""
+    node = state.nodes[n]
+    wake_mw = added_by_waking_mw(node, asleep_mw) if sleeps else 0
+    if node.wake_mw != wake_mw:
+        node.wake_mw = wake_mw
+        log_change(state, n)

@@ -5,6 +5,8 @@ group that has seen few tasks leans on its wider group, and that one on a fixed 
 
     hazard(b) = (ended(b) + LEAN * hazard of the wider group) / (seen through(b) + LEAN)
 
+A group is an owner's tasks of a class where owners are known, its wider one the class, that one's the class of service.
+
 Tasks that still run count as far as they got, so that long ones are not forgotten. A task that has run long
 runs longer:
 gone[g, a, t] is the probability that a task of age a is gone at t from now.
@@ -12,21 +14,14 @@ gone[g, a, t] is the probability that a task of age a is gone at t from now.
 
 from __future__ import annotations
 
+from typing import Any
+
 from wattpack.engine.moments.busy_run import BINS, FIRST_S, NOBODY, BusyRun
 from wattpack.jit import inner, step
 
 LEAN = 5.0  # tasks that the wider group counts for
 FIRST_HAZARD = 0.25  # of an octave, before anything was seen: half of the tasks are gone after 2.4 octaves
 MORE_SEEN = 1.3  # curves are made again after this many times as many ended tasks
-
-
-@step
-def age_bin_of(age_s: float) -> int:
-    found, edge_s = 0, FIRST_S
-    while age_s >= edge_s and found < BINS - 1:
-        edge_s *= 2
-        found += 1
-    return found
 
 
 @step
@@ -49,14 +44,28 @@ def survival(busy: BusyRun, time_s: float) -> float:
 
 
 @step
+def ended_tasks(busy: BusyRun, g: int) -> float:
+    """Of its widest group, so far."""
+    while busy.wider[g] != NOBODY:
+        g = busy.wider[g]
+    found = busy.reached[g, BINS]
+    for b in range(BINS):
+        found += busy.ended[g, b]
+    return found
+
+
+@step
 def make_curves(busy: BusyRun, g: int) -> None:
     """`weight` and `gone` of a group, from what was seen so far."""
     wide = busy.wider[g]
+    widest = busy.wider[wide] if wide != NOBODY else NOBODY
     busy.survive[0] = 1.0
     for b in range(BINS):
         lean_on = FIRST_HAZARD
+        if widest != NOBODY:
+            lean_on = hazard(busy, widest, b, lean_on)
         if wide != NOBODY:
-            lean_on = hazard(busy, wide, b, FIRST_HAZARD)
+            lean_on = hazard(busy, wide, b, lean_on)
         busy.survive[b + 1] = busy.survive[b] * (1 - hazard(busy, g, b, lean_on))
     for b in range(BINS, BINS + 2):
         busy.survive[b + 1] = busy.survive[b] / 2
@@ -65,8 +74,9 @@ def make_curves(busy: BusyRun, g: int) -> None:
         busy.weight[g, b] = width_s * (busy.survive[b] + busy.survive[b + 1]) / 2
         total += busy.weight[g, b]
         width_s = FIRST_S * 2.0**b
+    known = 1.0 if busy.doubt == 0 else ended_tasks(busy, g) / (ended_tasks(busy, g) + busy.doubt)
     for b in range(BINS):
-        busy.weight[g, b] /= total
+        busy.weight[g, b] *= known / total
     for a in range(BINS):
         age_s = 0.75 * FIRST_S * 2.0**a if a > 0 else 0.0
         left = survival(busy, age_s)
@@ -77,15 +87,21 @@ def make_curves(busy: BusyRun, g: int) -> None:
     busy.seen[g, 1] = busy.seen[g, 0]
 
 
+@inner
+def count_in(busy: BusyRun, counts: Any, g: int, b: int) -> None:
+    """One more task in the group and all wider ones."""
+    while g != NOBODY:
+        counts[g, b] += 1
+        g = busy.wider[g]
+
+
 @step
 def grow_older(busy: BusyRun, i: int, now_s: float) -> int:
     """Count the bins that task `i` has got to. Returns the bin of its age."""
-    g, b = busy.group[i], busy.age_bin[i]
-    now_in = age_bin_of(now_s - busy.since_s[i])
-    while b < now_in:
+    b, age_s = busy.age_bin[i], now_s - busy.since_s[i]
+    while b < BINS - 1 and age_s >= busy.edge_s[b]:
         b += 1
-        busy.reached[g, b] += 1
-        busy.reached[busy.wider[g], b] += 1
+        count_in(busy, busy.reached, busy.group[i], b)
     busy.age_bin[i] = b
     return b
 
@@ -110,8 +126,7 @@ def learn_start(busy: BusyRun, i: int, n: int) -> None:
         busy.seen[g, 0] = 0
         make_curves(busy, g)
     busy.age_bin[i] = 0
-    busy.reached[g, 0] += 1
-    busy.reached[busy.wider[g], 0] += 1
+    count_in(busy, busy.reached, g, 0)
     for b in range(BINS):
         busy.node_gone[n, b] *= busy.gone[g, 0, b]
 
@@ -120,20 +135,29 @@ def learn_start(busy: BusyRun, i: int, n: int) -> None:
 def learn_end(busy: BusyRun, i: int, now_s: float) -> None:
     g, b = busy.group[i], grow_older(busy, i, now_s)
     if now_s >= FIRST_S * 2.0 ** (BINS - 1) + busy.since_s[i]:  # beyond the last bin
-        busy.reached[g, BINS] += 1
-        busy.reached[busy.wider[g], BINS] += 1
+        count_in(busy, busy.reached, g, BINS)
     else:
-        busy.ended[g, b] += 1
-        busy.ended[busy.wider[g], b] += 1
+        count_in(busy, busy.ended, g, b)
     busy.seen[g, 0] += 1
     if busy.seen[g, 0] >= MORE_SEEN * busy.seen[g, 1] + 2:
         make_curves(busy, g)
 
 
 @inner
+def part_of_share(busy: BusyRun, g: int, n: int, b: int) -> float:
+    """Of four bins from `b` on. Two sums that do not wait for each other."""
+    weight, gone = busy.weight[g], busy.node_gone[n]
+    first = weight[b] * gone[b] + weight[b + 1] * gone[b + 1]
+    return first + (weight[b + 2] * gone[b + 2] + weight[b + 3] * gone[b + 3])
+
+
+@inner
 def share_learnt(busy: BusyRun, g: int, n: int) -> float:
-    """By what share of its expected length a new task of the group keeps the node busy for longer."""
+    """By what share of its expected length a new task of the group keeps the node busy for longer.
+
+    The last bins first, which have most of it: `best_of_busy` stops when that is too much already.
+    """
     share = 0.0
-    for b in range(BINS):
-        share += busy.weight[g, b] * busy.node_gone[n, b]
+    for b in range(BINS - 4, -1, -4):
+        share += part_of_share(busy, g, n, b)
     return share

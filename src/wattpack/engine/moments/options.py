@@ -75,6 +75,7 @@ class TimeOptions:
     more_marks_s: tuple[float, ...] = ()  # further times at which energy is read: time stamps of signals
     speeds: Speeds | None = None
     sleep: Sleep | None = None  # None: all nodes stay awake
+    note_sleep: bool = False  # note every change of a node's state (`TimeRecord.sleep_changes`)
     durations: str = LEARNT  # what policies know of them, where nodes sleep
     expected_s: NDArray[np.float64] | None = None  # estimates by task; None: the durations themselves
     move_every_s: float = inf  # between two rounds in which running tasks are moved (moves.py); inf: none is

@@ -24,10 +24,10 @@ from wattpack.engine.moments.options import BACKFILL, DISCIPLINES, DROP, FIFO
 from wattpack.engine.moments.record import FAILED, GAVE_UP, REFUSED, RUNNING, WAITING
 from wattpack.engine.moments.run import HELD, NOBODY, PLACED, MomentRun
 from wattpack.engine.moments.sleep import decide_somewhere, place_there, wait_for_wake
-from wattpack.engine.moments.sleep_run import ASLEEP, AWAKE
 from wattpack.engine.moments.totals import committed_mw
 from wattpack.jit import inner, step
 from wattpack.model.power import added_power_mw
+from wattpack.model.sleeping import ASLEEP, AWAKE
 
 DROPS, WAITS_IN_LINE, MAY_BE_OVERTAKEN = (DISCIPLINES.index(name) for name in (DROP, FIFO, BACKFILL))
 

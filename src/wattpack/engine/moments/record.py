@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
+
+from wattpack.engine.moments.rows import SLEEP_CHANGE
 
 # Outcomes of tasks, in the words of `--tasks-out`.
 DONE = 0
@@ -65,6 +67,9 @@ class TimeRecord:
     # Of running tasks that were moved.
     moves: int = 0
     paused_gpu_s: float = 0.0  # GPU-seconds for which they were paused
+
+    # Changes of the nodes' states in order: time_s, node, state (of sleep_run.py). Empty unless asked for.
+    sleep_changes: NDArray[np.void] = field(default_factory=lambda: np.zeros(0, dtype=SLEEP_CHANGE))
 
     def percentile_w(self, percent: float) -> float:
         """The IT power that is not exceeded for `percent` of the time."""

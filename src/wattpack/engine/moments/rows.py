@@ -88,6 +88,9 @@ MARK = np.dtype(
 # A moment that has passed, and the power from then on.
 MOMENT = np.dtype([("time_s", "f8"), ("power_mw", "i8")])
 
+# A change of a node's state of sleep, for those who ask (`TimeOptions.note_sleep`).
+SLEEP_CHANGE = np.dtype([("time_s", "f8"), ("node", "i4"), ("state", "i4")])
+
 
 class TaskRow(Protocol):
     task_class: int
@@ -152,3 +155,9 @@ class Mark(Protocol):
 class Moment(Protocol):
     time_s: float
     power_mw: int
+
+
+class SleepChange(Protocol):
+    time_s: float
+    node: int
+    state: int  # from then on

@@ -114,7 +114,7 @@ def new_moment_run(
     marks = rows(len(mark_s), MARK)
     marks.time_s = mark_s
     timed, order = task_rows(state, tasks, joined_s, slowed=speeds is not None)
-    sleep = new_sleep_run(state, options.sleep)
+    sleep = new_sleep_run(state, options.sleep, len(tasks) if options.note_sleep else None)
     return MomentRun(
         tasks=timed,
         luck=_own(luck, np.float64),
@@ -124,7 +124,7 @@ def new_moment_run(
         class_of_bit=class_of_bit(state),
         events=new_events(len(tasks) + len(state.nodes)),
         sleep=sleep,
-        busy=new_busy_run(sleep, tasks, options, extends),
+        busy=new_busy_run(state, sleep, tasks, options, extends),
         now=now,
         budget_s=np.zeros(0) if steps is None else _own(steps.time_s, np.float64),
         budget_mw=budget_mw,

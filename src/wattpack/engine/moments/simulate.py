@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from math import ceil
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -133,6 +134,7 @@ def _record(
     if len(moment_s) == 0 or moment_s[0] > 0:  # the first task has slack and joins later: nodes draw power before that
         moment_s = np.append(0.0, moment_s)
         moment_w = np.append(marks.power_mw[0] / 1000, moment_w)
+    changes: Any = run.sleep.changes
     return TimeRecord(
         node=tasks.node.copy(),
         gpus=tasks.gpus.copy(),
@@ -158,4 +160,5 @@ def _record(
         asleep_node_s=float(run.sleep.now[0].asleep_node_s),
         moves=moves.moves if moves is not None else 0,
         paused_gpu_s=moves.paused_gpu_s if moves is not None else 0.0,
+        sleep_changes=np.array(changes[: run.sleep.noted[0]]),
     )

@@ -25,11 +25,10 @@ from wattpack.engine.core.state import (
     release,
 )
 from wattpack.engine.moments.events import IDLE_ENDS, NODE_ASLEEP, NODE_AWAKE, is_due, pop, push
-from wattpack.engine.moments.extension import choose_extended, decide_with_extension
+from wattpack.engine.moments.extended_choice import choose_extended, decide_with_extension
 from wattpack.engine.moments.run import NOBODY, MomentRun
-from wattpack.engine.moments.sleep_run import ASLEEP, AWAKE, SHUTTING_DOWN, WAKING
 from wattpack.jit import inner, step
-from wattpack.model.power import node_power_mw
+from wattpack.model.sleeping import ASLEEP, AWAKE, SHUTTING_DOWN, TIERS, WAKING, added_by_waking_mw, who_sleeps
 
 
 @inner
@@ -42,12 +41,12 @@ def decide_somewhere(state: State, plan: Plan, scores: Scores, run: MomentRun, k
         n = decide(state, plan, scores, k, luck)
     if n == NOWHERE and run.sleep.on:
         now = run.sleep.now[0]
-        tier = WAKING
-        while n == NOWHERE and tier <= SHUTTING_DOWN:
-            there = now.waking_nodes if tier == WAKING else now.asleep_nodes + now.transition_nodes - now.waking_nodes
+        tier = 1
+        while n == NOWHERE and tier < len(TIERS):
+            first, last = TIERS[tier]
+            there = now.waking_nodes if first == WAKING else now.asleep_nodes + now.transition_nodes - now.waking_nodes
             if there > 0:
-                last = WAKING if tier == WAKING else ASLEEP
-                n = decide_among_closed(state, plan, scores, k, luck, tier, last)
+                n = decide_among_closed(state, plan, scores, k, luck, first, last)
                 if run.busy.on and n != NOWHERE and scores.scratch.taking_part[0] > 1:
                     n = choose_extended(state, scores, run, i, now_s)
             tier += 1
@@ -89,7 +88,7 @@ def after_placing(state: State, run: MomentRun, k: int, n: int, free: int) -> No
     if node.closed != AWAKE:
         hide(run, node, 1)
         run.hidden[ALLOCATED] += state.tasks[k].gpu_request
-        node.wake_mw = node_power_mw(node) - run.sleep.nodes[n].asleep_mw
+        node.wake_mw = added_by_waking_mw(node, run.sleep.nodes[n].asleep_mw)
     elif node.tasks == 1:
         run.sleep.now[0].busy_nodes += 1
     if node.closed <= WAKING:
@@ -112,7 +111,7 @@ def after_releasing(state: State, run: MomentRun, n: int, free: int, now_s: floa
     run.sleep.now[0].free_gpus += node.gpu_free - free
     if node.tasks == 0:
         run.sleep.now[0].busy_nodes -= 1
-        node.wake_mw = sleeper.idle_mw - sleeper.asleep_mw
+        node.wake_mw = added_by_waking_mw(node, sleeper.asleep_mw)
         sleeper.empty_since_s = now_s
         start_timer(run, n)
 
@@ -160,6 +159,16 @@ def wait_for_wake(state: State, run: MomentRun, i: int, n: int, gpus: int, now_s
 
 
 @step
+def become(state: State, run: MomentRun, n: int, node_state: int) -> None:
+    """The node is in this state from now on."""
+    state.nodes[n].closed = node_state
+    if len(run.sleep.changes) > 0:
+        change = run.sleep.changes[run.sleep.noted[0]]
+        change.time_s, change.node, change.state = run.now[0].clock_s, n, node_state
+        run.sleep.noted[0] += 1
+
+
+@step
 def leave_sleep(state: State, run: MomentRun, n: int) -> None:
     """A node asleep begins to wake."""
     now, sleeper = run.sleep.now[0], run.sleep.nodes[n]
@@ -171,7 +180,7 @@ def leave_sleep(state: State, run: MomentRun, n: int) -> None:
     now.waking_nodes += 1
     now.free_gpus += state.nodes[n].gpu_free
     now.wakes += 1
-    state.nodes[n].closed = WAKING
+    become(state, run, n, WAKING)
 
 
 @step
@@ -183,7 +192,7 @@ def fall_asleep(state: State, run: MomentRun, n: int) -> None:
     now.asleep_mw += sleeper.asleep_mw
     now.saved_mw += sleeper.idle_mw - sleeper.asleep_mw
     now.asleep_nodes += 1
-    state.nodes[n].closed = ASLEEP
+    become(state, run, n, ASLEEP)
 
 
 @inner
@@ -195,7 +204,8 @@ def open_node(state: State, run: MomentRun, n: int) -> None:
     now.transition_nodes -= 1
     now.waking_nodes -= 1
     now.busy_nodes += 1  # it wakes for the tasks placed there
-    node.closed, node.wake_mw = AWAKE, 0
+    node.wake_mw = 0
+    become(state, run, n, AWAKE)
     log_change(state, n)
 
 
@@ -207,7 +217,7 @@ def shut_down(state: State, run: MomentRun, n: int) -> None:
     hide(run, node, 1)
     now.transition_mw += run.sleep.nodes[n].idle_mw
     now.transition_nodes += 1
-    node.closed = SHUTTING_DOWN
+    become(state, run, n, SHUTTING_DOWN)
     log_change(state, n)
 
 
@@ -251,11 +261,10 @@ def nodes_go_to_sleep(state: State, run: MomentRun, now_s: float) -> None:
         fewest += 1
     if fewest == len(sleep.sleepy_by_gpus) or now.free_gpus - fewest < sleep.reserve_gpus:
         return  # nobody is sleepy, or the reserve lets nobody go
-    for i in range(len(sleep.order)):
-        n = sleep.order[i]
-        if sleep.nodes[n].sleepy != 0 and now.free_gpus - state.nodes[n].gpus >= sleep.reserve_gpus:
-            shut_down(state, run, n)
-            push(run.events, now_s + sleep.shutdown_s, NODE_ASLEEP, n)
+    going = who_sleeps(sleep.order, sleep.nodes.sleepy, state.nodes.gpus, now.free_gpus, sleep.reserve_gpus, sleep.due)
+    for i in range(going):
+        shut_down(state, run, sleep.due[i])
+        push(run.events, now_s + sleep.shutdown_s, NODE_ASLEEP, sleep.due[i])
 
 
 @step

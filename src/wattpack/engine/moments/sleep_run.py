@@ -1,12 +1,10 @@
 """The nodes of a run that sleep: timers, what they draw, who waits for them. Empty where nodes do not sleep.
 
-The state of a node is `closed` of its record in the State: AWAKE, or one of the others.
+The state of a node is `closed` of its record in the State: AWAKE, or one of the others of model/sleeping.py.
 """
 
 from __future__ import annotations
 
-from fractions import Fraction
-from math import inf
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -15,17 +13,13 @@ from numpy.typing import NDArray
 from wattpack.engine.core.state import State
 from wattpack.engine.moments.events import IDLE_ENDS, Events, new_events
 from wattpack.engine.moments.options import Sleep
+from wattpack.engine.moments.rows import SLEEP_CHANGE, SleepChange
 from wattpack.model.nodes import MAX_GPUS
 from wattpack.model.power import nodes_power_mw
 from wattpack.model.records import RecordTable
+from wattpack.model.sleeping import RESERVE_PERCENT, idle_times_s, reserve_of, sleep_order
 
-# States of a node, in the order in which tasks are placed there; the last two together.
-AWAKE = 0
-WAKING = 1
-SHUTTING_DOWN = 2
-ASLEEP = 3
-
-RESERVE_PERCENT = 2  # of the datacenter's GPUs, where nothing else is asked for
+NODE_STATES = ("awake", "waking", "shutting down", "asleep")  # by the numbers of model/sleeping.py
 
 # A node: 64 bytes.
 SLEEP_NODE = np.dtype(
@@ -93,27 +87,33 @@ class SleepRun(NamedTuple):
     now: RecordTable[SleepNow]  # [1]
     order: NDArray[np.int64]  # [nodes] in which they are looked at: most idle watts per GPU first
     sleepy_by_gpus: NDArray[np.int64]  # [MAX_GPUS + 1] how many sleepy nodes have that number of GPUs
-    due: NDArray[np.int64]  # [nodes] scratch: nodes whose wake or shutdown ends now
+    due: NDArray[np.int64]  # [nodes] scratch: nodes whose wake or shutdown ends now, or that go to sleep
     idle_ends: Events  # when nodes may have been empty for long enough: at most one a node, which may be too early
+    changes: RecordTable[SleepChange]  # in order, the first `noted`; of length 0 where nobody asked
+    noted: NDArray[np.int64]  # [1]
 
 
-def new_sleep_run(state: State, sleep: Sleep | None) -> SleepRun:
-    """All nodes are awake, and empty since the start. Sets what a placement adds on the empty nodes of `state`."""
+def new_sleep_run(state: State, sleep: Sleep | None, noted_tasks: int | None = None) -> SleepRun:
+    """All nodes are awake, and empty since the start. Sets what a placement adds on the empty nodes of `state`.
+
+    `noted_tasks`: tasks of the run, if every change of a node's state shall be noted.
+    """
     on, told = sleep is not None, sleep or Sleep()
     count = len(state.nodes) if on else 0
     nodes: Any = np.zeros(count, dtype=SLEEP_NODE).view(np.recarray)
     now: Any = np.zeros(1, dtype=SLEEP_NOW).view(np.recarray)
     gpus = np.asarray(state.nodes.gpus, dtype=np.int64)[:count]
     nodes.idle_mw = np.asarray(nodes_power_mw(state.nodes), dtype=np.int64)[:count]
-    nodes.asleep_mw = np.minimum(nodes.idle_mw, round(told.sleep_w * 1000))
-    nodes.idle_s = idle_times_s(nodes.idle_mw, nodes.asleep_mw, told)
+    nodes.asleep_mw = asleep_power_mw(nodes.idle_mw, told)
+    nodes.idle_s = idle_times_s(nodes.idle_mw, nodes.asleep_mw, told.idle_s, told.shutdown_s + told.wake_s)
     nodes.first = nodes.last = -1
     now.free_gpus = gpus.sum()
     if on:
         empty: Any = state.nodes
         empty.wake_mw = nodes.idle_mw - nodes.asleep_mw
-    reserve = -(-RESERVE_PERCENT * int(gpus.sum()) // 100) if told.reserve_gpus is None else told.reserve_gpus
-    by_need = sorted(range(count), key=lambda n: -Fraction(int(nodes.idle_mw[n]), max(int(gpus[n]), 1)))
+    reserve = reserve_of(f"{RESERVE_PERCENT}%", int(gpus.sum())) if told.reserve_gpus is None else told.reserve_gpus
+    noted = 0 if noted_tasks is None else most_changes(count, noted_tasks)
+    changes: Any = np.zeros(noted, dtype=SLEEP_CHANGE).view(np.recarray)
     return SleepRun(
         on=on,
         shutdown_s=float(told.shutdown_s),
@@ -121,21 +121,24 @@ def new_sleep_run(state: State, sleep: Sleep | None) -> SleepRun:
         reserve_gpus=reserve,
         nodes=nodes,
         now=now,
-        order=np.array(by_need, dtype=np.int64),
+        order=sleep_order(nodes.idle_mw, gpus),
         sleepy_by_gpus=np.zeros(MAX_GPUS + 1, dtype=np.int64),
         due=np.zeros(count, dtype=np.int64),
         idle_ends=first_idle_ends(nodes),
+        changes=changes,
+        noted=np.zeros(1, dtype=np.int64),
     )
 
 
-def idle_times_s(idle_mw: NDArray[np.int64], asleep_mw: NDArray[np.int64], sleep: Sleep) -> NDArray[np.float64]:
-    """As told, or ski rental: the energy of one shutdown and wake, divided by the watts saved."""
-    if sleep.idle_s is not None:
-        return np.full(len(idle_mw), float(sleep.idle_s))
-    saved_mw = idle_mw - asleep_mw
-    with np.errstate(divide="ignore", invalid="ignore"):
-        found: NDArray[np.float64] = np.where(saved_mw > 0, (sleep.shutdown_s + sleep.wake_s) * idle_mw / saved_mw, inf)
-    return found
+def asleep_power_mw(idle_mw: NDArray[np.int64], sleep: Sleep) -> NDArray[np.int64]:
+    """What nodes draw asleep: never more than idle."""
+    return np.minimum(idle_mw, round(sleep.sleep_w * 1000))
+
+
+def most_changes(nodes: int, tasks: int) -> int:
+    """A task wakes at most one node, and a node shuts down once before its first wake and once after each."""
+    shutdowns = nodes + tasks
+    return 2 * shutdowns + 2 * tasks
 
 
 def first_idle_ends(nodes: Any) -> Events:

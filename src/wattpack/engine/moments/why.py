@@ -13,9 +13,9 @@ from wattpack.engine.moments.extension import extensions_w
 from wattpack.engine.moments.options import FIFO
 from wattpack.engine.moments.record import NO_PART, WAITING
 from wattpack.engine.moments.simulate import Simulation
-from wattpack.engine.moments.sleep_run import AWAKE
 from wattpack.model.fit import FITS
 from wattpack.model.power import added_power_mw, total_power
+from wattpack.model.sleeping import AWAKE
 
 # What holds a waiting task back.
 NOT_ARRIVED = "not arrived"
@@ -63,7 +63,8 @@ def why(simulation: Simulation, task: int) -> Why:
     waits = waits[np.argsort(tasks.rank[waits])]
     ahead = int((tasks.rank[waits] < tasks.rank[task]).sum())
     k = int(tasks.task_class[task])
-    explanation = explain(engine, k, run.luck[task])
+    awake = np.asarray(state.nodes.closed) == AWAKE  # the others are asked only where none of these has room
+    explanation = explain(engine, k, run.luck[task], awake)
     if run.busy.on:
         explanation = with_extension(simulation, task, explanation)
     budget_w = float(run.budget_mw[run.now[0].budget_steps]) / 1000

@@ -9,6 +9,7 @@ from wattpack.errors import UserError
 from wattpack.kube.dialects.alibaba import ALIBABA
 from wattpack.kube.dialects.aliyun import ALIYUN
 from wattpack.kube.dialects.dialect import Dialect
+from wattpack.kube.dialects.dra import DRA
 from wattpack.kube.dialects.hami import HAMI
 from wattpack.kube.dialects.kai import KAI
 from wattpack.kube.dialects.koordinator import KOORDINATOR
@@ -18,7 +19,7 @@ from wattpack.kube.dialects.together import together
 from wattpack.kube.dialects.volcano import VOLCANO
 
 DIALECTS: dict[str, Dialect] = {
-    dialect.name: dialect for dialect in (ALIBABA, NVIDIA, KAI, HAMI, ALIYUN, VOLCANO, KOORDINATOR, MIG)
+    dialect.name: dialect for dialect in (ALIBABA, NVIDIA, KAI, HAMI, ALIYUN, VOLCANO, KOORDINATOR, MIG, DRA)
 }
 
 

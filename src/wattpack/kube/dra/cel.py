@@ -2,7 +2,7 @@
 
 The library is imported when the first selector is evaluated (docs/decisions/020-cel.md). An expression is compiled
 twice: once to check its types as the API server does, once to evaluate it. A lookup of a domain that the device does
-not have gives an empty map, as in Kubernetes: it is added when the evaluation asks for it.
+not have gives an empty map, as in Kubernetes: where an evaluation fails, the domains that it looks up are added.
 """
 
 from __future__ import annotations
@@ -19,10 +19,13 @@ from wattpack.kube.objects import Unreadable
 from wattpack.kube.quantity import nano
 
 MAX_LENGTH = 10 * 1024  # of an expression, as in Kubernetes; the library stops after 10,000 steps of comprehensions
-_NO_KEY = re.compile(r'Key not found in map : "(.*)"', re.DOTALL)
-_ATTRIBUTES, _CAPACITY = "device.attributes", "device.capacity"
+_ATTRIBUTES, _CAPACITY, _VALUE = "device.attributes", "device.capacity", "the value of an attribute"
+_INDEXED = re.compile(r"""(device\.(?:attributes|capacity))\s*\[\s*["']([^"'\\]*)["']\s*\]""")
+_PATTERN = re.compile(r"""\bmatches\(\s*(r?"(?:[^"\\]|\\.)*"|r?'(?:[^'\\]|\\.)*')\s*\)""")
 # In these, more of a device than the attributes that the text names may matter: loops, sizes, built keys, whole maps.
-_LOOKS_AT_ALL = re.compile(r"\b(?:all|exists|exists_one|map|filter|size|bind|dyn|format)\b|[{\\+]|\[(?!\s*[\"'])")
+_LOOKS_AT_ALL = re.compile(
+    r"\b(?:all|exists|exists_one|map|filter|size|bind|dyn|format)\b|[{\\+]|\[(?!\s*[\"'])|\bin\s*device|has\(\s*device\.\w+\."
+)
 
 
 class SelectorError(Unreadable):
@@ -44,8 +47,9 @@ def _environments() -> _Environments:
             f"{fault.name} is not installed, expected wattpack[serve]: selectors of claims are CEL"
         ) from None
     plain = {"string": cel.Type.STRING, "bool": cel.Type.BOOL, "int": cel.Type.INT, "double": cel.Type.DOUBLE}
-    own = {name: cel.Type.AbstractType(name) for name in (QUANTITY, SEMVER)}
-    bare = dict.fromkeys(own, cel.Type.BYTES)
+    # An attribute is `any` and not dynamic: a loop over one is refused.
+    own = {name: cel.Type.AbstractType(name) for name in (QUANTITY, SEMVER)} | {_VALUE: cel.Type("any")}
+    bare = {QUANTITY: cel.Type.BYTES, SEMVER: cel.Type.BYTES, _VALUE: cel.Type.DYN}
 
     def environment(types: dict[str, Any]) -> Any:
         overloads: dict[str, dict[str, Any]] = {}
@@ -56,13 +60,16 @@ def _environments() -> _Environments:
             overloads.setdefault(function.name, {})[number] = cel.Overload(
                 number, types[function.gives], takes, is_member=function.member, impl=function.does
             )
-        by_domain = cel.Type.Map(cel.Type.STRING, cel.Type.Map(cel.Type.STRING, cel.Type.DYN))
+
+        def by_domain(value: Any) -> Any:
+            return cel.Type.Map(cel.Type.STRING, cel.Type.Map(cel.Type.STRING, value))
+
         return cel.NewEnv(
             variables={
                 "device.driver": cel.Type.STRING,
                 "device.allowMultipleAllocations": cel.Type.BOOL,
-                _ATTRIBUTES: by_domain,
-                _CAPACITY: cel.Type.Map(cel.Type.STRING, cel.Type.Map(cel.Type.STRING, types[QUANTITY])),
+                _ATTRIBUTES: by_domain(types[_VALUE]),
+                _CAPACITY: by_domain(types[QUANTITY]),
             },
             extensions=[ext_bindings.ExtBindings(), ext_strings.ExtStrings(), ext_optional.ExtOptional()],
             functions=[cel.FunctionDecl(name, list(found.values())) for name, found in overloads.items()],
@@ -82,32 +89,48 @@ def _compiled(expression: str) -> Any:
         program = environments.running.compile(expression)
     except RuntimeError as fault:
         raise SelectorError(f"CEL {expression[:60]!r} does not compile: {_first_line(fault)}") from None
-    if returned not in ("BOOL", "DYN"):
-        raise SelectorError(f"CEL {expression[:60]!r} gives {returned.lower()}, expected bool")
+    if returned not in ("BOOL", "DYN", "ERROR"):  # ERROR is how the library calls `any`
+        raise SelectorError(f"CEL {expression[:60]!r} does not compile: it gives {returned.lower()}, expected bool")
+    for pattern in _PATTERN.findall(expression):  # the API server refuses patterns that are not regular expressions
+        result = environments.running.compile(f'"".matches({pattern})').eval()
+        if result.type().name() == "ERROR":
+            raise SelectorError(f"CEL {expression[:60]!r} does not compile: {_first_line(result.value())}")
     return program
 
 
 @lru_cache(maxsize=65536)
 def _evaluated(expression: str, driver: str, shared: bool, attributes: Pairs, capacity: Pairs) -> bool | str:
     """The verdict, or why there is none."""
-    program = _compiled(expression)
+    program = _compiled(_versions_apart(expression, attributes))
     maps = {_ATTRIBUTES: _by_domain(attributes, driver), _CAPACITY: _by_domain(capacity, driver)}
-    while True:
-        try:
-            result = program.eval(data={"device.driver": driver, "device.allowMultipleAllocations": shared, **maps})
-        except RuntimeError as fault:
-            return _first_line(fault)
-        kind, value = result.type().name(), result.value()
-        if kind == "BOOL":
-            return bool(value)
-        if kind != "ERROR":
-            return f"gives {kind.lower()}, expected bool"
-        missing = _NO_KEY.search(str(value))
-        unknown = [domains for domains in maps.values() if missing and missing[1] not in domains]
-        if missing is None or not unknown:
-            return _first_line(value)
-        for domains in unknown:
-            domains[missing[1]] = {}
+    given = {"device.driver": driver, "device.allowMultipleAllocations": shared, **maps}
+    found = _run(program, given)
+    if isinstance(found, str):
+        for name, domain in _INDEXED.findall(expression):
+            maps[name].setdefault(domain, {})
+        found = _run(program, given)
+    return found
+
+
+def _run(program: Any, given: dict[str, Any]) -> bool | str:
+    try:
+        result = program.eval(data=given)
+    except RuntimeError as fault:
+        return _first_line(fault)
+    kind, value = result.type().name(), result.value()
+    if kind == "BOOL":
+        return bool(value)
+    return _first_line(value) if kind == "ERROR" else f"gives {kind.lower()}, expected bool"
+
+
+def _versions_apart(expression: str, attributes: Pairs) -> str:
+    """A version that is compared with text or a number is an error in Kubernetes: here, a lookup that fails."""
+    for name, value in attributes:
+        if isinstance(value, bytes):
+            short = re.escape(name.rpartition("/")[2])
+            compared = rf"""(?:\.{short}|\[\s*["']{short}["']\s*\])(?=\s*[!=]=\s*(?:r?["']|-?[0-9]|true\b|false\b))"""
+            expression = re.sub(compared, f'["{short} is a version, expected semver(...)"]', expression)
+    return expression
 
 
 Pairs = tuple[tuple[str, Any], ...]  # qualified name -> value

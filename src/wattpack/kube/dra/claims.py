@@ -23,7 +23,7 @@ from wattpack.kube.dra.objects import (
 from wattpack.kube.dra.pools import DeviceId
 from wattpack.kube.dra.taken import results_of
 from wattpack.kube.dra.wanted import Wanted, alternatives_of
-from wattpack.kube.objects import Node, Pod, Unreadable
+from wattpack.kube.objects import Node, NodeSelector, Pod, Unreadable
 from wattpack.kube.quantity import nano
 from wattpack.model.power import GPU_MILLI
 
@@ -49,6 +49,7 @@ class Claims:
         self.claims = {(claim.metadata.namespace, claim.metadata.name): claim for claim in claims}
         self.templates = {(one.metadata.namespace, one.metadata.name): one for one in templates}
         self._counted: dict[tuple[DeviceId, str], str] = {}  # device and share -> the pod that it is counted on
+        self._reserved: dict[tuple[str, str], set[tuple[str, str]]] | None = None  # by pod; None: to be made
         self._demands: dict[tuple[Wanted, ...], list[Demand] | str] = {}
 
     # ---- what a pod holds
@@ -122,15 +123,39 @@ class Claims:
         for claim, called in wanted.items():
             if (namespace, claim) not in self.claims:
                 raise Unreadable(f"resource claim {called} is not in the files")
-        own = {(namespace, claim) for claim in wanted}
-        # An extended resource that a driver offers (nvidia.com/gpu) has a claim that only its reservation connects.
-        own |= {
-            key
-            for key, claim in self.claims.items()
-            if key[0] == namespace
-            and any(one.resource == "pods" and one.name == name for one in claim.status.reserved_for)
-        }
+        own = {(namespace, claim) for claim in wanted} | self._reserved_for(namespace, name)
         return [self.claims[key] for key in sorted(own)]
+
+    def has_claims(self, pod: Pod) -> bool:
+        return bool(pod.spec.resource_claims or self._reserved_for(pod.metadata.namespace, pod.metadata.name))
+
+    def _reserved_for(self, namespace: str, pod: str) -> set[tuple[str, str]]:
+        """Claims that only their reservation connects with a pod: of extended resources that a driver offers."""
+        if self._reserved is None:
+            self._reserved = {}
+            for key, claim in self.claims.items():
+                for one in claim.status.reserved_for:
+                    if one.resource == "pods":
+                        self._reserved.setdefault((key[0], one.name), set()).add(key)
+        return {key for key in self._reserved.get((namespace, pod), ()) if key in self.claims}
+
+    def put_claim(self, claim: ResourceClaim) -> None:
+        self.claims[claim.metadata.namespace, claim.metadata.name] = claim
+        self._reserved = None
+
+    def remove_claim(self, namespace: str, name: str) -> None:
+        self.claims.pop((namespace, name), None)
+        self._reserved = None
+
+    def allocated_to(self, pod: Pod) -> list[NodeSelector]:
+        """The nodes of the pod's claims that are allocated already; none for devices that all nodes reach."""
+        found = []
+        for name in self.names_of(pod).values():
+            claim = self.claims.get((pod.metadata.namespace, name))
+            allocation = claim.status.allocation if claim is not None else None
+            if allocation is not None and allocation.node_selector is not None:
+                found.append(allocation.node_selector)
+        return found
 
     @staticmethod
     def names_of(pod: Pod) -> dict[str, str]:
@@ -140,8 +165,11 @@ class Claims:
 
     # ---- what a pod asks for
 
-    def specs_of(self, pod: Pod) -> dict[str, ClaimSpec]:
-        """By the pod's own name: its claims that are not allocated, and templates whose claims are not made yet."""
+    def specs_of(self, pod: Pod, allocated: bool = False) -> dict[str, ClaimSpec]:
+        """By the pod's own name: its claims that are not allocated, and templates whose claims are not made yet.
+
+        allocated: those that are allocated too.
+        """
         namespace = pod.metadata.namespace
         names = self.names_of(pod)
         found = {}
@@ -149,7 +177,7 @@ class Claims:
             claim = self.claims.get((namespace, names[one.name]))
             template = self.templates.get((namespace, one.resource_claim_template_name or ""))
             if claim is not None:
-                if claim.status.allocation is None:
+                if allocated or claim.status.allocation is None:
                     found[one.name] = claim.spec
             elif template is not None:
                 found[one.name] = template.spec.spec
@@ -157,12 +185,12 @@ class Claims:
                 raise Unreadable(f"resource claim {one.name}: neither the claim nor its template is known")
         return found
 
-    def demands(self, pod: Pod, nodes: Sequence[Node]) -> list[Demand]:
+    def demands(self, pod: Pod, nodes: Sequence[Node], allocated: bool = False) -> list[Demand]:
         """What the pod's claims ask for, the preferred alternative first; raises Unreadable.
 
         Answers are kept by what is asked for: `nodes` must be the same until `forget_demands`.
         """
-        specs = self.specs_of(pod)
+        specs = self.specs_of(pod, allocated)
         if not specs:
             return []
         alternatives = alternatives_of(specs, self.inventory.classes)

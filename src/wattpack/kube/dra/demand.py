@@ -92,13 +92,14 @@ def _shape(ask: Ask, inventory: Inventory, nodes: Sequence[Node]) -> _Shape:
     by_node: dict[str, tuple[int, int]] = {}
     millis: set[int] = set()
     faults: dict[str, None] = {}
+    kind = ask.kind
     for node in nodes:
-        found = inventory.matching(ask, node)
+        found = inventory.matching(kind, node)
         if found.fault:
             faults[found.fault] = None
         bits = 0
         for offered in found.devices:
-            milli = 0 if ask.admin else inventory.milli(ask, offered)
+            milli = 0 if ask.admin else inventory.milli(kind, offered)
             millis.add(milli)
             part = inventory.part(offered)
             bits |= 1 << part.gpu if milli and part is not None else 0

@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from wattpack.kube.dra.capacity import consumed, fits
+import msgspec
+
+from wattpack.kube.dra.capacity import AmountsNano, consumed, fits
 from wattpack.kube.dra.cel import SelectorError, matches
 from wattpack.kube.dra.gpus import NodeGpus, Part, gpus_of, is_gpu
 from wattpack.kube.dra.objects import DeviceClass, ResourceSlice
@@ -18,6 +20,8 @@ from wattpack.kube.dra.wanted import Ask
 from wattpack.kube.objects import Node
 from wattpack.kube.quantity import nano
 from wattpack.model.power import GPU_MILLI
+
+Capacities = tuple[tuple[str, int], ...]
 
 
 class Matching(NamedTuple):
@@ -36,11 +40,20 @@ class Inventory:
         self._devices: dict[str, NodeDevices] = {}
         self._gpus: dict[str, NodeGpus] = {}
         self._matching: dict[str, dict[Ask, Matching]] = {}
+        # Thousands of devices are alike but for their names: a request is evaluated once for each sort of them.
+        self._sorts: dict[bytes, int] = {}
+        self._sort_of: dict[Offered, int] = {}
+        self._serving: dict[Ask, dict[int, bool | SelectorError]] = {}
+        # A new amount is no new selector: devices differ in their UUIDs, and evaluating CEL on each is what costs.
+        self._selected: dict[str, dict[Ask, Matching]] = {}  # by node, of requests without their capacity
+        self._amounts: dict[tuple[Capacities, bytes], AmountsNano | None] = {}
+        self._milli: dict[tuple[Capacities, bytes, int], int] = {}
 
     def forget_node(self, name: str) -> None:
         """The node's labels may have changed, and with them the devices that it can reach."""
-        for table in (self._devices, self._matching):
-            table.pop(name, None)
+        self._devices.pop(name, None)
+        self._matching.pop(name, None)
+        self._selected.pop(name, None)
 
     def devices(self, node: Node) -> NodeDevices:
         name = node.metadata.name
@@ -64,32 +77,63 @@ class Inventory:
         kind = ask.kind
         found = kept.get(kind)
         if found is None:
-            found = kept[kind] = self._find(kind, self.devices(node))
+            bare = kind._replace(capacity=(), number=min(1, kind.number))
+            known = self._selected.setdefault(node.metadata.name, {})
+            if bare not in known:
+                known[bare] = self._find(bare, self.devices(node))
+            selected = known[bare]
+            devices = tuple(one for one in selected.devices if self.amounts(kind, one) is not None)
+            found = kept[kind] = Matching(devices, selected.fault)
         return found
 
     def _find(self, ask: Ask, devices: NodeDevices) -> Matching:
-        found = []
+        found: list[Offered] = []
         fault = devices.faults[0] if devices.faults and ask.number == 0 else ""
+        answers = self._serving.setdefault(ask, {})
         for offered in devices.devices:
-            try:
-                if self.serves(ask, offered):
-                    found.append(offered)
-            except SelectorError as problem:
-                return Matching(() if ask.number == 0 else tuple(found), str(problem))
+            sort = self.sort(offered)
+            answer = answers.get(sort)
+            if answer is None:
+                try:
+                    answer = self.selects(ask, offered)
+                except SelectorError as problem:
+                    answer = problem
+                answers[sort] = answer
+            if isinstance(answer, SelectorError):
+                return Matching(() if ask.number == 0 else tuple(found), str(answer))
+            if answer:
+                found.append(offered)
         return Matching(() if fault else tuple(found), fault)
 
-    def serves(self, ask: Ask, offered: Offered) -> bool:
-        """Raises SelectorError."""
+    def sort(self, offered: Offered) -> int:
+        """The same number for devices that differ in name, pool and node alone: they serve the same requests."""
+        found = self._sort_of.get(offered)
+        if found is None:
+            device, said = offered.device, offered.said
+            parts = (said.attributes, said.capacity, device.taints, device.binding_conditions, offered.shared)
+            text = msgspec.json.encode((offered.id.driver, bool(offered.node), *parts))
+            found = self._sort_of[offered] = self._sorts.setdefault(text, len(self._sorts))
+        return found
+
+    def selects(self, ask: Ask, offered: Offered) -> bool:
+        """Whether the device serves the request if it has the capacity; raises SelectorError."""
         if not all(matches(expression, offered) for expression in ask.selectors):
             return False
         if not all(map(ask.tolerates, offered.device.taints)):
             return False
         if offered.device.binding_conditions:
             return False  # kube-scheduler waits for them before it binds; we do not
-        if is_gpu(offered) and not offered.node:
-            return False  # a GPU that several nodes can reach is on none of them, and our model has nodes with GPUs
-        amounts = consumed(dict(ask.capacity), offered.said.capacity)
-        return amounts is not None and fits(amounts, {}, offered.said.capacity)
+        # A GPU that several nodes can reach is on none of them, and our model has nodes with GPUs.
+        return bool(offered.node) or not is_gpu(offered)
+
+    def amounts(self, ask: Ask, offered: Offered) -> AmountsNano | None:
+        """What the request consumes of the device's capacity; None: it has too little. The same for equal devices."""
+        key = ask.capacity, offered.capacity_text
+        if key not in self._amounts:
+            found = consumed(dict(ask.capacity), offered.said.capacity)
+            enough = found is not None and fits(found, {}, offered.said.capacity)
+            self._amounts[key] = found if enough else None
+        return self._amounts[key]
 
     def milli(self, ask: Ask, offered: Offered) -> int:
         """Thousandths of a GPU that the request takes of a device that serves it; 0: the device is no GPU."""
@@ -98,7 +142,10 @@ class Inventory:
             return 0
         if not offered.shared:
             return part.milli
-        return share_milli(consumed(dict(ask.capacity), offered.said.capacity) or {}, offered, part.milli)
+        key = ask.capacity, offered.capacity_text, part.milli
+        if key not in self._milli:
+            self._milli[key] = share_milli(self.amounts(ask, offered) or {}, offered, part.milli)
+        return self._milli[key]
 
 
 def share_milli(amounts: Mapping[str, int], offered: Offered, of_milli: int = GPU_MILLI) -> int:

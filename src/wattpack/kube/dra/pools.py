@@ -8,11 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import NamedTuple
+
+import msgspec
 
 from wattpack.kube.constraints import selects
 from wattpack.kube.dra.objects import BasicDevice, ConsumedCounters, Device, ResourceSlice, SliceSpec
-from wattpack.kube.objects import Node, NodeSelector
+from wattpack.kube.objects import Node, NodeSelector, Unreadable
 from wattpack.kube.quantity import nano
 
 
@@ -40,6 +43,11 @@ class Offered:
     node: str  # the one node that has the device; "": not tied to one
     selector: NodeSelector | None
     everywhere: bool
+
+    @cached_property
+    def capacity_text(self) -> bytes:
+        """Equal for devices whose capacity and policies are equal."""
+        return msgspec.json.encode(self.said.capacity)
 
     @property
     def shared(self) -> bool:
@@ -122,14 +130,14 @@ def _pool(key: PoolId, slices: list[ResourceSlice]) -> Pool:
     newest = max(one.spec.pool.generation for one in slices)
     current = sorted((one for one in slices if one.spec.pool.generation == newest), key=lambda one: one.metadata.name)
     devices = tuple(_offered(one.spec, device) for one in current for device in one.spec.devices)
-    counters = {
-        (group.name, name): nano(counter.value)
-        for one in current
-        for group in one.spec.shared_counters
-        for name, counter in group.counters.items()
-    }
     said = f"pool {key.pool} of {key.driver}"
     fault = ""
+    counters: dict[tuple[str, str], int] = {}
+    try:
+        for group in (group for one in current for group in one.spec.shared_counters):
+            counters |= {(group.name, name): nano(counter.value) for name, counter in group.counters.items()}
+    except Unreadable as problem:
+        return Pool(key, f"{said}: {problem}", devices)
     expected = current[0].spec.pool.resource_slice_count
     names = [one.id.device for one in devices]
     if expected and expected != len(current):

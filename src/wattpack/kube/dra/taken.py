@@ -50,6 +50,17 @@ class Taken:
     def in_use(self, device: DeviceId) -> bool:
         return device in self._whole or device in self._holders
 
+    def overbooked(self, offered: Offered, pools: Pools) -> bool:
+        """Whether more of the device is held than there is: somebody allocated without seeing what others hold."""
+        whole, holders = self._whole.get(offered.id, 0), self._holders.get(offered.id, 0)
+        if whole + (holders > 0) > 1 or (holders and not offered.shared):
+            return True
+        capacity = offered.said.capacity
+        shares = self.shares(offered.id).items()
+        if any(amount > nano(capacity[name].value) for name, amount in shares if name in capacity):
+            return True
+        return bool(offered.counters) and min(self.counters_left(offered, pools).values(), default=0) < 0
+
     def counters_left(self, offered: Offered, pools: Pools) -> dict[tuple[str, str], int]:
         """Of the counter sets that the device consumes from."""
         pool = pools.pools[offered.pool]

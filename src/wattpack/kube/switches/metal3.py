@@ -12,9 +12,9 @@ from wattpack.kube.switches.switch import Machine, Power, SwitchError
 
 HOSTS = "/apis/metal3.io/v1alpha1/namespaces/{}/baremetalhosts"
 # metal3://NAMESPACE/HOST/MACHINE (Cluster API), baremetalhost:///NAMESPACE/HOST/UID (OpenShift), metal3://UID (older)
-BY_NAME = re.compile(r"(?:metal3://|baremetalhost:///)([a-z0-9.-]+)/([a-z0-9.-]+)(?:/[^/]*)?")
+NAME = r"[a-z0-9][a-z0-9.-]*"  # no "..", which would lead elsewhere
+BY_NAME = re.compile(rf"(?:metal3://|baremetalhost:///)({NAME})/({NAME})(?:/[^/]*)?")
 BY_UID = re.compile(r"metal3://([0-9a-fA-F-]{36})")
-NAME = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?")
 # Metal3 does not act on `spec.online` while a host has one of these.
 STOPPED = ("baremetalhost.metal3.io/paused", "baremetalhost.metal3.io/detached")
 
@@ -90,7 +90,7 @@ class Metal3:
         if numbered := BY_UID.fullmatch(machine.provider_id):
             text = await self._call(machine, "GET", HOSTS.format(self.config.namespace))
             name = next((h.metadata.name for h in HOST_LIST.decode(text).items if h.metadata.uid == numbered[1]), "")
-            if name and NAME.fullmatch(name):
+            if name:
                 return f"{HOSTS.format(self.config.namespace)}/{name}"
             raise SwitchError(
                 f"{machine.node}: no BareMetalHost in namespace {self.config.namespace} has the uid of its providerID"

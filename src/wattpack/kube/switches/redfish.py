@@ -1,4 +1,4 @@
-"""Machines with a Redfish controller (BMC): three calls, and no library (decision 020).
+"""Machines with a Redfish controller (BMC): three calls, and no library (decision 021).
 
 GET the collection of systems (only where the address names none), GET the system, POST its Reset action.
 """

@@ -10,7 +10,7 @@
     y      = the same for all demand to come, with the margin of a knob above 1
     pi_s   = (0.3 growing + steady) * x_s**6 + gamma * 1.5 spread * y_s**20    slots of s GPUs; y: for all to come
     mu     = gamma * 7 w * max(x_s)**3                    stranding
-    pi_A   = gamma * 1.5 spread * x_A**20 + max(1.5 steady, (1 - gamma) * 2.2 w) * x_A**6    set A of node shapes
+    pi_A   = gamma * (1 + 60 r) * 1.5 spread * x_A**20 + max(1.5 steady, (1 - gamma) * 2.2 w) * x_A**6    node shapes A
     phi    = lambda * `fragments` of params               fragments
 
     a      = gamma; where no task names models + (1 - gamma) * max(0, 1 - 4 r)    look ahead
@@ -113,7 +113,10 @@ def weigh(task: TaskRecord, world: WorldRecord, params: Floats, memory: Floats, 
         short = shortage(asked, supply)
         if short <= 0.3:
             continue
-        price = -(reserve_w * short**20 + max(1.5 * steady, (1 - gamma) * 2.2 * gpu_w) * short**6)
+        # Near full use lambda drives tasks to nodes with plenty of vCPU, and the reservation must hold against it:
+        # without the ramp gpuspec25 drew 0.2 % more at load 0.9; random fleets draw and serve the same.
+        held_w = reserve_w * (1 + 60 * ramp)
+        price = -(held_w * short**20 + max(1.5 * steady, (1 - gamma) * 2.2 * gpu_w) * short**6)
         for group in range(int(params[PARAM.group_count])):
             if params[PARAM.group_in + group * MAX_SETS + a] > 0:
                 prices[TERM.scarce + group] = min(prices[TERM.scarce + group], price)

@@ -5,7 +5,8 @@ import { allChoices, ask, fillSelect, tried } from "./asking.js";
 import { policiesOf, takeAddress } from "./scene.js";
 import { nodeText, showNode } from "./map_node.js";
 import { MapData } from "./map_data.js";
-import { MapDrawing, cssOf, ownersOf, scaleOf } from "./map_draw.js";
+import { cssOf, ownersOf, scaleOf, sleepOf } from "./map_colours.js";
+import { MapDrawing } from "./map_draw.js";
 
 const HOUR = 3600, DAY = 86400;
 const state = { sides: [], frame: 0, playing: 0, by: "share", zoom: 1, pinned: -1, asked: null };
@@ -18,6 +19,7 @@ export async function openMap() {
     setUp();
   }
   const given = takeAddress("map");
+  showFields();
   if (!state.asked || given.datacenter) await load(Number(given.at));
 }
 
@@ -28,7 +30,7 @@ function request(policy) {
   const words = (id) => text(id).split(/[\s,;]+/).filter(Boolean);
   return {
     datacenter: text("datacenter"), trace: text("trace"), policy, seed: text("order") === "file" ? null : Number(text("seed")),
-    over: text("over"), load: Number(text("load")), days: Number(text("days")), add: words("add"),
+    over: text("over"), load: Number(text("load")), days: Number(text("days")), add: words("add"), sleep: text("over") === "time" ? text("sleep") : "",
   };
 }
 
@@ -98,18 +100,20 @@ function legend() {
     item.append(text);
     return item;
   };
+  const asleep = sleepOf(dark.matches, "asleep");
+  const sleeping = data.notAwake().map(([name]) => key(name === "asleep" ? asleep : `linear-gradient(${sleepOf(dark.matches, name)} 50%, ${asleep} 50%)`, name));
   if (state.by === "fragmentation") {
-    box.replaceChildren(key(cssOf(table[0]), "in use"), ...data.reasons.map((reason) => key(dark.matches ? reason.dark : reason.light, reason.name)));
+    box.replaceChildren(key(cssOf(table[0]), "in use"), ...data.reasons.map((reason) => key(dark.matches ? reason.dark : reason.light, reason.name)), ...sleeping);
     return;
   }
   if (state.by === "owner") {
     const owners = ownersOf(dark.matches);
-    box.replaceChildren(...data.owners.map((name, place) => key(cssOf(owners[place]), name)));
+    box.replaceChildren(...data.owners.map((name, place) => key(cssOf(owners[place]), name)), ...sleeping);
     return;
   }
   const most = state.sides[0].drawing.mostWatts;
   const steps = [0, 250, 500, 750, 1000].map((share) => key(cssOf(table[share]), state.by === "watts" ? `${Math.round(most * share / 1000)} W` : share ? `${share / 10} %` : "free"));
-  box.replaceChildren(...steps);
+  box.replaceChildren(...steps, ...sleeping);
 }
 
 export function goTo(frame) {
@@ -123,8 +127,9 @@ export function goTo(frame) {
   byId("map-when").textContent = words;
   for (const { data, numbers } of sides) {
     const now = data.totals();
-    numbers.textContent = ` ${(now.watts / 1000).toLocaleString("en", { minimumFractionDigits: 1, maximumFractionDigits: 1 })} kW, ${now.allocated.toFixed(1)} of ${data.gpus} GPUs in use, ${now.lost.toFixed(1)} fragmented${now.failed ? `, ${now.failed} tasks failed` : ""}`;
+    numbers.textContent = ` ${(now.watts / 1000).toLocaleString("en", { minimumFractionDigits: 1, maximumFractionDigits: 1 })} kW, ${now.allocated.toFixed(1)} of ${data.gpus} GPUs in use, ${now.lost.toFixed(1)} fragmented${now.failed ? `, ${now.failed} tasks failed` : ""}${data.notAwake().map(([name, count]) => (count || name === "asleep" ? `, ${count.toLocaleString("en")} ${count === 1 ? "node" : "nodes"} ${name}` : "")).join("")}`;
   }
+  for (const { drawing, data } of sides) if (drawing.pointed >= 0) byId("map-pointed").textContent = nodeText(data, drawing.pointed);
   if (!state.playing) details();
 }
 
@@ -142,13 +147,13 @@ function details() {
   const table = byId("map-table");
   table.replaceChildren();
   const head = table.createTHead().insertRow();
-  const names = ["Nodes of a type", ...sides.flatMap(({ policy }) => [`nodes in use, ${policy}`, `GPUs in use, ${policy}`, `kW, ${policy}`, `fragmented GPUs, ${policy}`])];
+  const names = ["Nodes of a type", ...sides.flatMap(({ policy, data }) => [`nodes in use, ${policy}`, ...(data.sleeps ? [`nodes asleep, ${policy}`] : []), `GPUs in use, ${policy}`, `kW, ${policy}`, `fragmented GPUs, ${policy}`])];
   for (const name of names) head.appendChild(element("th", name)).scope = "col";
-  const body = table.createTBody(), rows = sides.map(({ data }) => data.byGroup());
+  const body = table.createTBody(), rows = sides.map(({ data }) => data.byGroup()), { sleeps } = sides[0].data;
   sides[0].data.groups.forEach((group, g) => {
     const row = body.insertRow();
     row.appendChild(element("th", `${group.label}, ${group.more}: ${rows[0][g].nodes}`)).scope = "row";
-    for (const side of rows) for (const value of [String(side[g].busy), side[g].used.toFixed(1), (side[g].watts / 1000).toFixed(1), side[g].lost.toFixed(1)]) row.insertCell().textContent = value;
+    for (const side of rows) for (const value of [String(side[g].busy), ...(sleeps ? [String(side[g].asleep)] : []), side[g].used.toFixed(1), (side[g].watts / 1000).toFixed(1), side[g].lost.toFixed(1)]) row.insertCell().textContent = value;
   });
 }
 
@@ -209,21 +214,22 @@ function stop() {
   details();
 }
 
+// Those of a run in time only there.
+function showFields() {
+  for (const part of document.querySelectorAll("[data-over]")) part.hidden = part.dataset.over !== byId("map-over").value;
+  byId("map-seed").disabled = byId("map-order").value === "file";
+}
+
 function setUp() {
   fillSelect(byId("map-datacenter"), choices.datacenters.map((own) => [own.name, own.name]), "");
   fillSelect(byId("map-trace"), choices.traces.map((own) => [own.name, own.name]), "");
   fillSelect(byId("map-policy"), policiesOf(choices), "fgd");
   fillSelect(byId("map-other"), [["", "none"], ...policiesOf(choices)], "ocs");
-  const fields = () => {
-    for (const part of document.querySelectorAll("[data-over]")) part.hidden = part.dataset.over !== byId("map-over").value;
-    byId("map-seed").disabled = byId("map-order").value === "file";
-  };
-  byId("map-form").addEventListener("input", fields);
-  fields();
+  byId("map-form").addEventListener("input", showFields);
   byId("map-form").addEventListener("submit", (event) => {
     event.preventDefault();
     const asked = request(byId("map-policy").value);
-    const kept = { datacenter: asked.datacenter, trace: asked.trace, policy: asked.policy, other: byId("map-other").value, order: byId("map-order").value, seed: String(byId("map-seed").value), over: asked.over, load: String(asked.load), days: String(asked.days), add: asked.add.join(" ") };
+    const kept = { datacenter: asked.datacenter, trace: asked.trace, policy: asked.policy, other: byId("map-other").value, order: byId("map-order").value, seed: String(byId("map-seed").value), over: asked.over, load: String(asked.load), days: String(asked.days), sleep: asked.sleep, add: asked.add.join(" ") };
     history.replaceState(null, "", `/map?${new URLSearchParams(kept)}`);
     load();
   });

@@ -18,6 +18,7 @@ export class MapData {
   gpus = 0;
   datacenter = "";
   chosen = "";
+  sleeps = false; // nodes may
 
   constructor(buffer) {
     const length = new DataView(buffer).getUint32(0, true);
@@ -112,9 +113,16 @@ export class MapData {
     return { watts: totals[row], allocated: totals[row + 1], lost: totals[row + 2], running: totals[row + 3], failed: failed[this.frame], at: at[this.frame] };
   }
 
+  // How many nodes are in each state of sleep now: [["asleep", 12], ...], the states other than awake.
+  notAwake() {
+    if (!this.sleeps) return [];
+    const { inState } = this.of, row = this.frame * this.states.length;
+    return this.states.map((name, state) => /** @type {[string, number]} */ ([name, inState[row + state]])).slice(1).reverse();
+  }
+
   // The same by group of equal nodes.
   byGroup() {
-    const rows = this.groups.map(() => ({ nodes: 0, used: 0, watts: 0, lost: 0, busy: 0 }));
+    const rows = this.groups.map(() => ({ nodes: 0, used: 0, watts: 0, lost: 0, busy: 0, asleep: 0 }));
     for (let n = 0; n < this.nodes; n++) {
       const row = rows[this.of.type[n]];
       let used = 0;
@@ -124,6 +132,7 @@ export class MapData {
       row.watts += this.watts[n];
       row.lost += this.lostOf(n).sum / 1000;
       if (used > 0 || this.cpu[n] > 0) row.busy++;
+      if (this.states[this.state[n]] === "asleep") row.asleep++;
     }
     return rows;
   }

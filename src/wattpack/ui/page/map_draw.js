@@ -1,37 +1,11 @@
 // Every node a tile, every GPU a cell, on a canvas. Pixels are written into a buffer: only tiles that changed are drawn
 // again, and one copy brings the buffer to the screen. Where cells would be smaller than a pixel, a node is one block.
 
+import { SCALES, mixed, ownersOf, packed, rgb, scaleOf, sleepOf } from "./map_colours.js";
+
 const HEAD = 20; // pixels of a group's heading
 const LARGEST = 13; // pixels of a cell
 const MOST_PIXELS = 24e6;
-
-const byte = (hex, at) => parseInt(hex.slice(at, at + 2), 16);
-const rgb = (hex) => [byte(hex, 1), byte(hex, 3), byte(hex, 5)];
-/** @param {number[]} colour */
-const packed = ([r, g, b]) => (255 << 24 | Math.round(b) << 16 | Math.round(g) << 8 | Math.round(r)) >>> 0;
-const mixed = (from, to, share) => from.map((value, i) => value + (to[i] - value) * share);
-
-// Sequential scales that keep their order for the colour-blind and in grey; reasons are Okabe and Ito's, from the report.
-const SCALES = {
-  light: { paper: "#ffffff", text: "#5c646e", empty: "#e4e2dc", scale: ["#cfe3f1", "#0072b2", "#002b47"], frame: "#a83a00" },
-  dark: { paper: "#1c2026", text: "#a3acb7", empty: "#363d46", scale: ["#1d4a68", "#3b9fe8", "#d6f1ff"], frame: "#ff9a66" },
-};
-
-export function scaleOf(dark) {
-  const { scale, empty } = SCALES[dark ? "dark" : "light"], anchors = scale.map(rgb), table = new Uint32Array(1001);
-  for (let i = 1; i <= 1000; i++) {
-    const at = i / 1000 * 2, low = Math.min(1, Math.floor(at));
-    table[i] = packed(mixed(anchors[low], anchors[low + 1], at - low));
-  }
-  table[0] = packed(rgb(empty));
-  return table;
-}
-
-// Colours of who has a GPU, Okabe and Ito's: free, shared, one GPU of a task, one of several.
-const OWNERS = { light: ["#e4e2dc", "#56b4e9", "#e69f00", "#7a2d00"], dark: ["#363d46", "#8fd3fb", "#f5b82e", "#d55e00"] };
-export const ownersOf = (dark) => Uint32Array.from(OWNERS[dark ? "dark" : "light"], (colour) => packed(rgb(colour)));
-
-export const cssOf = (colour) => `rgb(${colour & 255} ${colour >> 8 & 255} ${colour >> 16 & 255})`;
 
 export class MapDrawing {
   /** @type {any[]} */ plans = [];
@@ -44,6 +18,7 @@ export class MapDrawing {
   mostWatts = 1;
   /** @type {Uint32Array} */ reasonTable;
   /** @type {Uint32Array} */ ownerTable;
+  /** @type {Uint32Array} */ sleepTable;
 
   constructor(canvas) {
     this.canvas = canvas;
@@ -55,6 +30,7 @@ export class MapDrawing {
   setTheme(dark) {
     this.look = SCALES[dark ? "dark" : "light"];
     this.table = scaleOf(dark);
+    this.paper = packed(rgb(this.look.paper));
     this.dark = dark;
   }
 
@@ -179,6 +155,7 @@ export class MapDrawing {
   setColours(by, data) {
     this.by = by;
     this.ownerTable = ownersOf(this.dark);
+    this.sleepTable = Uint32Array.from(data.states, (name, state) => (state ? packed(rgb(sleepOf(this.dark, name))) : 0));
     this.mostWatts = Math.max(1, ...data.groups.map((_, type) => data.of.draw[type * 1001 + 1000]));
     const own = rgb(this.look.paper);
     this.reasonTable = new Uint32Array(data.reasons.length * 11);
@@ -189,6 +166,14 @@ export class MapDrawing {
 
   tile(n) {
     const type = this.data.of.type[n], plan = this.plans[type], cells = Math.max(1, plan.group.gpus);
+    const sleeping = this.data.state[n] ? this.sleepTable[this.data.state[n]] : 0;
+    if (sleeping) {
+      const wide = plan.block || plan.wide - plan.gap, high = plan.block || plan.high - plan.gap;
+      this.block(this.x[n], this.y[n], wide, sleeping, high);
+      const dark = this.sleepTable[this.data.states.length - 1];
+      if (sleeping !== dark && high > 2) this.block(this.x[n], this.y[n] + Math.ceil(high / 2), wide, dark, high - Math.ceil(high / 2));
+      return;
+    }
     if (plan.block) {
       let r = 0, g = 0, b = 0;
       for (let i = 0; i < cells; i++) {
@@ -199,14 +184,15 @@ export class MapDrawing {
       return;
     }
     const inner = plan.cell > 3 ? plan.cell - 1 : plan.cell;
+    if (this.data.sleeps && inner < plan.cell) this.block(this.x[n], this.y[n], plan.wide - plan.gap, this.paper, plan.high - plan.gap); // it may have been one block
     for (let i = 0; i < cells; i++) {
       this.block(this.x[n] + i % plan.across * plan.cell, this.y[n] + Math.floor(i / plan.across) * plan.cell, inner, this.colour(n, i));
     }
   }
 
-  block(x, y, size, colour) {
+  block(x, y, size, colour, tall = size) {
     const { pixels, wide, high } = this;
-    for (let row = y; row < y + size && row < high; row++) pixels.fill(colour, row * wide + x, row * wide + x + size);
+    for (let row = y; row < y + tall && row < high; row++) pixels.fill(colour, row * wide + x, row * wide + x + size);
   }
 
   // The node under a point in CSS pixels of the canvas, -1 for none.

@@ -8,8 +8,8 @@ export function nodeText(data, n) {
   const group = data.groups[data.of.type[n]], { sum, reason } = data.lostOf(n);
   const shares = Array.from({ length: group.gpus }, (_, g) => (data.used[n * data.width + g] / 1000).toFixed(2)).join(" ");
   return [
-    `${data.names[n]}: ${group.label}`, group.gpus ? `GPUs in use ${shares}` : "", `vCPU ${(data.cpu[n] / 1000).toFixed(1)} of ${group.cpuMilli / 1000}`,
-    `${data.watts[n].toFixed(0)} W`, sum ? `${(sum / 1000).toFixed(2)} GPU fragmented, most: ${data.reasons[reason].name}` : "", data.state[n] ? data.states[data.state[n]] : "",
+    `${data.names[n]}: ${group.label}`, data.state[n] ? data.states[data.state[n]] : "", group.gpus ? `GPUs in use ${shares}` : "", `vCPU ${(data.cpu[n] / 1000).toFixed(1)} of ${group.cpuMilli / 1000}`,
+    `${data.watts[n].toFixed(0)} W`, sum ? `${(sum / 1000).toFixed(2)} GPU fragmented, most: ${data.reasons[reason].name}` : "",
   ].filter(Boolean).join(", ");
 }
 

@@ -95,7 +95,6 @@ function showFiles(status) {
 }
 
 function showFigures(status, found) {
-  if (found.kind !== "curves") return;
   byId("run-files-part").hidden = false;
   for (const old of byId("run-files").querySelectorAll(".figure")) old.remove();
   found.traces.forEach((trace, place) => {

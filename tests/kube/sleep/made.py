@@ -1,0 +1,283 @@
+"""A cluster in memory whose machines have switches: nodes follow their power, clocks are moved by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from kube.api_in_memory import InMemory, asked, started, to_bind
+from wattpack.kube.client import ApiError
+from wattpack.kube.objects import Node, Pod
+from wattpack.kube.service import Service
+from wattpack.kube.sleep.config import SleepConfig
+from wattpack.kube.sleep.keeper import Keeper
+from wattpack.kube.sleep.record import RECORD, TAINT, Record, is_marked, record_of
+from wattpack.kube.sleep.states import State
+from wattpack.kube.switches.switch import Machine, Power, SwitchError
+from wattpack.kube.wire import FilterAnswer
+
+POOL = "pool=gpu"
+
+
+class Killed(BaseException):
+    """The process ends here."""
+
+
+class Machines:
+    """A switch, and the machines behind it. `stuck`: machines that stay as they are; `lying`: they say they are on."""
+
+    def __init__(self) -> None:
+        self.on: dict[str, bool] = {}
+        self.stuck: set[str] = set()
+        self.lying: set[str] = set()
+        self.away = False
+        self.changing: set[str] = set()  # the order is accepted, the machine has not followed yet
+        self.slow = False
+        self.orders: list[tuple[str, str]] = []
+        self.kill_at = ""  # "off" or "on": the process ends when this order would be sent
+
+    async def read(self, machine: Machine) -> Power:
+        self.answer(machine)
+        if machine.node in self.lying:
+            return Power.ON
+        if machine.node in self.changing:
+            return Power.CHANGING
+        return Power.ON if self.on[machine.node] else Power.OFF
+
+    async def turn_off(self, machine: Machine) -> None:
+        self.order(machine, "off")
+
+    async def turn_on(self, machine: Machine) -> None:
+        self.order(machine, "on")
+
+    async def close(self) -> None:
+        pass
+
+    def order(self, machine: Machine, what: str) -> None:
+        if self.kill_at == what:
+            raise Killed
+        self.answer(machine)
+        self.orders.append((what, machine.node))
+        if machine.node in self.stuck | self.lying:
+            return
+        if self.slow:
+            self.changing.add(machine.node)
+        else:
+            self.on[machine.node] = what == "on"
+
+    def answer(self, machine: Machine) -> None:
+        if self.away:
+            raise SwitchError(f"{machine.node}: no answer")
+
+
+class Api(InMemory):
+    """Nodes with versions, taints and cordons; evictions; a namespace with labels."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.version = 10
+        self.labels: dict[str, str] = {}  # of the namespace
+        self.away = False
+        self.budget_refuses = False
+        self.evicted: list[str] = []
+        self.patches: list[str] = []  # state written, or "" for a record that was erased
+        self.kill_after = 0  # the process ends after this many patches from now
+
+    async def call(self, method: str, path: str, body: Any = None, timeout_s: float | None = None) -> bytes:
+        if self.away:
+            raise ApiError(0, "no answer")
+        if method == "PATCH" and path.startswith("/api/v1/nodes/"):
+            return self.patch(path.rsplit("/", 1)[1], body)
+        if method == "GET" and path.startswith("/api/v1/namespaces/") and path.count("/") == 4:
+            return msgspec.json.encode({"metadata": {"labels": self.labels}})
+        if path.endswith("/eviction"):
+            name = body["metadata"]["name"]
+            if self.budget_refuses:
+                raise ApiError(429, "Cannot evict pod as it would violate the pod's disruption budget.")
+            self.evicted.append(name)
+            del self.pods[name]
+            return b"{}"
+        return await super().call(method, path, body, timeout_s)
+
+    def patch(self, name: str, body: Any) -> bytes:
+        node = self.nodes[name]
+        if body["metadata"]["resourceVersion"] != node["metadata"]["resourceVersion"]:
+            raise ApiError(409, "the object has been modified")
+        annotations = node["metadata"].setdefault("annotations", {})
+        for key, value in body["metadata"].get("annotations", {}).items():
+            if value is None:
+                annotations.pop(key, None)
+            else:
+                annotations[key] = value
+        if RECORD in body["metadata"].get("annotations", {}):
+            text = body["metadata"]["annotations"][RECORD]
+            self.patches.append(msgspec.json.decode(text)["state"] if text else "")
+        node["spec"].update(body.get("spec", {}))
+        self.changed(name)
+        if self.kill_after == 1:
+            raise Killed
+        self.kill_after -= self.kill_after > 0
+        return msgspec.json.encode(node)
+
+    def changed(self, name: str) -> None:
+        self.version += 1
+        self.nodes[name]["metadata"]["resourceVersion"] = str(self.version)
+
+    # ---- what a test sets up
+
+    def add_machine(self, name: str, gpus: int = 2, model: str = "T4", pool: str = "gpu") -> None:
+        self.add_node(name, gpus, model)
+        self.nodes[name]["metadata"]["labels"]["pool"] = pool
+        self.nodes[name]["metadata"]["uid"] = f"uid-{name}"
+        self.nodes[name]["spec"] = {"unschedulable": False, "taints": []}
+        self.nodes[name]["status"]["conditions"] = [{"type": "Ready", "status": "True", "lastHeartbeatTime": "0"}]
+        self.changed(name)
+
+    def taint(self, name: str, key: str) -> None:
+        self.nodes[name]["spec"]["taints"].append({"key": key, "effect": "NoSchedule"})
+        self.changed(name)
+
+    def annotate(self, name: str, key: str, value: str) -> None:
+        self.nodes[name]["metadata"].setdefault("annotations", {})[key] = value
+        self.changed(name)
+
+    def node(self, name: str) -> Node:
+        return msgspec.convert(self.nodes[name], Node)
+
+
+class World:
+    """Machines, their API server, and the service that keeps them."""
+
+    def __init__(self, machines: int = 3, **sleep: Any) -> None:
+        self.api, self.machines, self.time_s = Api(), Machines(), 1000.0
+        given = {"mode": "act", "nodes": POOL, "reserve": 0, "idle": "10m", "floor": 0, "power": "command"}
+        self.config = msgspec.convert({**given, "command": {"argv": ["true"]}, **sleep}, SleepConfig)
+        for i in range(machines):
+            self.add(f"n{i}")
+        self.service: Service
+        self.boot_s = 0.0  # from power to a kubelet that is Ready
+        self.booting: dict[str, float] = {}
+
+    def add(self, name: str, **more: Any) -> None:
+        self.api.add_machine(name, **more)
+        self.machines.on[name] = True
+
+    async def start(self, identity: str = "one", **config: Any) -> World:
+        """A process that knows nothing but what is on the Nodes."""
+        self.service = await started(self.api, identity, sleep=self.config, **config)
+        self.take(self.service)
+        return self
+
+    def take(self, service: Service) -> None:
+        """The made-up switch and clock in place of those of the configuration."""
+        service.sleep = Keeper(service, self.config, now_s=lambda: self.time_s)
+        service.sleep.switch = self.machines
+        service.sleep.saw_all([self.api.pod(name) for name in self.api.pods])
+
+    @property
+    def keeper(self) -> Keeper:
+        assert self.service.sleep is not None
+        return self.service.sleep
+
+    async def step(self, seconds: float = 1.0, times: int = 1) -> None:
+        """Time passes, nodes follow their machines, the service sees it and does one step."""
+        for _ in range(times):
+            self.time_s += seconds
+            self.follow()
+            if not self.api.away:
+                await self.service.nodes.relist()
+                await self.service.pods.relist()
+            await self.keeper.step(wait=True)
+
+    def follow(self) -> None:
+        """Kubelets are Ready `boot_s` after their machine is on, and not Ready when it is off."""
+        for name, on in self.machines.on.items():
+            if name not in self.api.nodes:
+                continue
+            if self.is_ready(name) and on:
+                continue
+            if not on:
+                self.booting.pop(name, None)
+            ready = on and self.time_s >= self.booting.setdefault(name, self.time_s + self.boot_s)
+            if ready != self.is_ready(name):
+                condition = self.api.nodes[name]["status"]["conditions"][0]
+                condition["status"] = "True" if ready else "Unknown"
+                if ready:
+                    condition["lastHeartbeatTime"] = str(self.time_s)
+                self.api.changed(name)
+
+    def is_ready(self, name: str) -> bool:
+        return bool(self.api.nodes[name]["status"]["conditions"][0]["status"] == "True")
+
+    async def until(self, name: str, state: State, limit: int = 4000) -> None:
+        """Steps of a second until the node is in the state."""
+        for _ in range(limit):
+            if self.state(name) is state:
+                return
+            await self.step()
+        raise AssertionError(f"{name} is {self.state(name)} after {limit} s, expected {state}")
+
+    async def all_asleep(self) -> World:
+        """Every node, after its time empty."""
+        await self.step()
+        await self.step(600)
+        for name in self.api.nodes:
+            await self.until(name, State.ASLEEP)
+        return self
+
+    async def step_until_asleep(self, name: str) -> World:
+        """One node, after its time empty."""
+        await self.step()
+        await self.step(600)
+        await self.until(name, State.ASLEEP)
+        return self
+
+    # ---- what is seen
+
+    def record(self, name: str) -> Record | None:
+        return record_of(self.api.node(name))
+
+    def state(self, name: str) -> State:
+        record = self.record(name)
+        return State.AWAKE if record is None else record.state
+
+    def states(self) -> list[State]:
+        return [self.state(name) for name in sorted(self.api.nodes)]
+
+    def is_open(self, name: str) -> bool:
+        """Nothing of ours is left on the Node."""
+        node = self.api.node(name)
+        ours = any(taint.key == TAINT for taint in node.spec.taints) or RECORD in node.metadata.annotations
+        return not ours and not node.spec.unschedulable
+
+    def check(self) -> None:
+        """What must hold at any time: nothing is off or marked without a record that says why and how to undo it."""
+        for name, on in self.machines.on.items():
+            node, record = self.api.node(name), self.record(name)
+            if not on or is_marked(node) or node.spec.unschedulable:
+                assert record is not None, f"{name} is off or marked without a record"
+                assert record.why, record
+                assert f"wattpack sleep wake {name}" in record.undo, record
+            for pod in self.api.pods.values():
+                assert on or pod["spec"]["nodeName"] != name, f"{pod['metadata']['name']} is on {name}, which is off"
+
+    # ---- pods
+
+    async def ask(self, pod: Pod) -> FilterAnswer:
+        """kube-scheduler asks about the nodes that its own filters leave."""
+        names = [
+            name
+            for name in sorted(self.api.nodes)
+            if not self.api.nodes[name]["spec"]["unschedulable"] and self.is_ready(name)
+        ]
+        return await self.service.filter(asked(pod, *names))
+
+    async def place(self, pod: Pod) -> str:
+        """Filter and bind; the node, or "" if the pod has to wait."""
+        answer = await self.ask(pod)
+        if not answer.node_names:
+            return ""
+        bound = await self.service.bind(to_bind(pod.metadata.name, answer.node_names[0]))
+        assert bound.error == "", bound.error
+        return answer.node_names[0]
