@@ -2,7 +2,8 @@
 
 Each run in a process of its own on one core, so that the peak memory is its own. Tasks are those of the Default trace,
 with the daily and weekly rhythm, at mean load 0.9; their durations are scaled so that a million of them come in four
-weeks. Power is sampled every minute. The time is that of the whole run with its start, kernels compiled.
+weeks. Power is sampled every minute. The time is that of the whole run with its start, kernels compiled: the best of
+ROUNDS, in which the cases take turns, since other users of the machine can only add to it. All times are kept.
 """
 
 from __future__ import annotations
@@ -34,6 +35,8 @@ POLICIES = ("fgd", "pwr:0.1+fgd:0.9")
 FULL_MODEL = "G3"  # all of it is taken for ever, so that tasks for it wait for ever
 WAITING, WAITING_CLASSES, BESIDE = 10_000, 200, 200_000
 OVERLOAD = 1.2
+CASES = ("million", "ten times", "nobody waits", "10,000 wait", "overload")
+ROUNDS = 3
 
 
 def drawn(datacenter: Datacenter, count: int, load: float) -> TimedTasks:
@@ -107,12 +110,16 @@ def in_a_process(case: str, policy: str) -> dict[str, Any]:
     return found
 
 
+def best_of(rounds: list[dict[str, Any]]) -> dict[str, Any]:
+    """The fastest of the runs of one case, with the times of all."""
+    return {**min(rounds, key=lambda row: row["run_s"]), "all_run_s": [row["run_s"] for row in rounds]}
+
+
 def measure() -> dict[str, object]:
     rows = []
     for policy in POLICIES:
-        by_case = {}
-        for case in ("million", "ten times", "nobody waits", "10,000 wait", "overload"):
-            by_case[case] = in_a_process(case, policy)
+        found = [{case: in_a_process(case, policy) for case in CASES} for _ in range(ROUNDS)]
+        by_case = {case: best_of([row[case] for row in found]) for case in CASES}
         by_case["ten times"]["times_as_long"] = round(by_case["ten times"]["run_s"] / by_case["million"]["run_s"], 2)
         for case in ("10,000 wait", "overload"):
             dear = by_case[case]["us_a_moment"] / by_case["nobody waits"]["us_a_moment"]

@@ -1,6 +1,6 @@
 """Types of the records and arrays that kernels read, so that mypy finds a misspelt field.
 
-numpy gives records no types of their own. The fields here are those of NODE (nodes.py), TASK (tasks.py), TARGET
+numpy gives records no types of their own. The fields here are those of NODE (node_record.py), TASK (tasks.py), TARGET
 (target.py) and `World` (policy.py), which say what each is; tests/model/test_records.py compares the names.
 """
 
