@@ -26,6 +26,7 @@ class Kubelets:
         self.api, self.boot_s = Api(api.url, api.token, api.certificate), boot_s
         self.broken: set[str] = set()  # machines that are on and never become Ready
         self.ready_at: dict[str, float] = {}  # when each Node last became Ready, on the monotonic clock
+        self.off: set[str] = set()  # machines that are off
         self._due: dict[str, tuple[float, str]] = {}  # node -> when to do what, on the clock of the emulator
         self._emulator: Emulator | None = None
         self._stop = threading.Event()
@@ -78,8 +79,10 @@ class Kubelets:
                 self.set_ready(node, "True")
                 self.ready_at[node] = time.monotonic()
             elif self._emulator.power(node) == "Off":
+                self.off.add(node)
                 self.set_ready(node, "Unknown")
             elif node not in self.broken:
+                self.off.discard(node)
                 with self._lock:
                     self._due.setdefault(node, (time.time() + self.boot_s, "ready"))
         except (OSError, ApiError, AssertionError):  # emulator or apiserver is away: that is what some tests do

@@ -1,8 +1,7 @@
 """A day of pods in fast motion, live and in `wattpack simulate --sleep`: the same tasks, the same knobs.
 
 Rates are scaled, not clocks: a day has DAY_S seconds, pods come and go and machines boot that much faster, and every
-process runs by the real clock. The knobs of the simulation are what the parts of the live run take: the service looks
-once a second, waits 5 s between mark and drain, and reads the power of a machine in transition every 2 s.
+process runs by the real clock. Both days begin in the same state: every node sleeps that the reserve lets sleep.
 """
 
 from __future__ import annotations
@@ -13,6 +12,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -23,9 +23,9 @@ from e2e.pod_watch import PODS
 from e2e.sleep_scene import GPUS, SleepScene, delete_pod
 from wattpack.model.tasks import TaskClass
 
-DAY_S = 110.0
+DAY_S = 180.0
 NODES = 200
-PODS_A_SECOND = 3.5  # in the mean; 1.8 times that at noon, a fifth at night
+PODS_A_SECOND = 2.4  # in the mean; 1.8 times that at noon, a fifth at night
 CLASSES = (
     TaskClass(8000, 16384, GPUS, 1000),
     TaskClass(4000, 8192, 2, 1000),
@@ -33,18 +33,22 @@ CLASSES = (
     TaskClass(2000, 4096, 1, 500),
 )
 SHARES = (0.25, 0.25, 0.3, 0.2)
-LENGTH_S = (6.0, 45.0)
-IDLE_S, RESERVE_GPUS = 4, 16
-# What a shutdown and a wake take in the live run, from the decision to the end: see the text above.
-SHUTDOWN_S, WAKE_S = 9, 4
+MEAN_LENGTH_S, LENGTH_S = 34.0, (10.0, 80.0)
+IDLE_S, RESERVE_GPUS = 8, 16
+ASLEEP_AT_FIRST = NODES - RESERVE_GPUS // GPUS
+STEP_S = 1.0  # the service looks this often
 SAMPLE_S = 0.5
+GOING, COMING = ("marked", "draining", "turning off"), ("turning on", "waking")
+# A simulated run begins at its first arrival with all nodes awake. This task takes no GPU and ends at once; the day
+# begins WARM_S later, when the nodes sleep.
+FIRST, WARM_S = TaskClass(1, 1, 0, 0), 100.0
 
 
 @dataclass(frozen=True)
 class DayTask:
     name: str
     task: TaskClass
-    created_s: float
+    created_s: float  # after the beginning of the day
     length_s: float
 
 
@@ -55,22 +59,21 @@ def tasks_of_a_day(seed: int) -> list[DayTask]:
         rate = PODS_A_SECOND * (1 - 0.8 * math.cos(2 * math.pi * time_s / DAY_S))
         if random.random() * most < rate:
             task = CLASSES[random.choice(len(CLASSES), p=SHARES)]
-            length_s = float(np.clip(random.exponential(20.0), *LENGTH_S))
+            length_s = float(np.clip(random.exponential(MEAN_LENGTH_S), *LENGTH_S))
             made.append(DayTask(f"day-{len(made):04d}", task, round(time_s, 3), round(length_s, 3)))
     return made
 
 
 @dataclass
 class Sums:
-    """What was drawn and who slept, sampled."""
+    """What was drawn and how many nodes slept, over the day."""
 
     kwh: float = 0.0
     asleep_node_s: float = 0.0
-    seconds: float = 0.0
 
     @property
     def mean_asleep(self) -> float:
-        return self.asleep_node_s / self.seconds
+        return self.asleep_node_s / DAY_S
 
 
 @dataclass
@@ -80,6 +83,9 @@ class LiveDay:
     scene: SleepScene
     tasks: list[DayTask]
     sums: Sums = field(default_factory=Sums)
+    off_node_s: float = 0.0  # machines that are off, as the emulator says
+    state_s: Counter[str] = field(default_factory=Counter)  # node-seconds by state of the record
+    changes: Counter[str] = field(default_factory=Counter)  # how often a node came to a state
     created_at: dict[str, float] = field(default_factory=dict)
     ended: set[str] = field(default_factory=set)
 
@@ -90,12 +96,25 @@ class LiveDay:
             thread.start()
         self._sample(start)
         for thread in threads:
-            thread.join(90)
+            thread.join(60)
             assert not thread.is_alive()
 
     def waits_s(self) -> dict[str, float]:
         bound = self.scene.watch.bound_at
         return {name: bound[name] - at for name, at in self.created_at.items() if name in bound}
+
+    @property
+    def shutdown_s(self) -> float:
+        """From the moment when the rule lets a node sleep until it is asleep, in the mean.
+
+        Little's law: node-seconds in these states by the nodes that passed them; and half a step until it is seen.
+        """
+        return sum(self.state_s[state] for state in GOING) / self.changes["marked"] + STEP_S / 2
+
+    @property
+    def wake_s(self) -> float:
+        """From the pod's arrival until its node is awake, in the mean."""
+        return sum(self.state_s[state] for state in COMING) / self.changes["turning on"] + STEP_S / 2
 
     def _create(self, start: float) -> None:
         for task in self.tasks:
@@ -104,10 +123,9 @@ class LiveDay:
             self.scene.api.create(PODS, pod_object(task.name, task.task))
 
     def _end(self, start: float) -> None:
-        """Until all have ended, or 60 s after the day."""
+        """Until the day is over."""
         bound = self.scene.watch.bound_at
-        while len(self.ended) < len(self.tasks) and time.monotonic() < start + DAY_S + 60:
-            now = time.monotonic()
+        while (now := time.monotonic()) < start + DAY_S:
             for task in self.tasks:
                 if task.name in bound and task.name not in self.ended and bound[task.name] + task.length_s <= now:
                     delete_pod(self.scene.api, task.name)
@@ -115,50 +133,49 @@ class LiveDay:
             time.sleep(0.1)
 
     def _sample(self, start: float) -> None:
-        before = start
+        first, before = self.scene.service.metrics(), start
         while before < start + DAY_S:
             time.sleep(SAMPLE_S)
-            seen = self.scene.service.metrics()
+            seen, off = self.scene.service.metrics(), len(self.scene.kubelets.off)
             now = min(time.monotonic(), start + DAY_S)
             watts = sum(value for name, value in seen.items() if name.startswith("wattpack_power_watts"))
             self.sums.kwh += watts * (now - before) / 3.6e6
-            self.sums.asleep_node_s += seen['wattpack_sleep_nodes{state="asleep"}'] * (now - before)
-            self.sums.seconds += now - before
+            for state in ("asleep", *GOING, *COMING):
+                self.state_s[state] += seen[f'wattpack_sleep_nodes{{state="{state}"}}'] * (now - before)
+            self.off_node_s += off * (now - before)
             before = now
+        self.sums.asleep_node_s = self.state_s["asleep"]
+        for state in ("marked", "asleep", "turning on"):
+            name = f'wattpack_sleep_changes_total{{to="{state}"}}'
+            self.changes[state] = int(seen.get(name, 0) - first.get(name, 0))
 
 
-def simulated(folder: Path, tasks: list[DayTask], nodes: list[str], policy: str) -> Sums:
-    """The same by `wattpack simulate --sleep`."""
+def simulated(
+    folder: Path, tasks: list[DayTask], nodes: list[str], policy: str, shutdown_s: float, wake_s: float
+) -> Sums:
+    """The same by `wattpack simulate --sleep`: a run to the end of the day, less one to its beginning."""
     folder.mkdir(parents=True, exist_ok=True)
-    with (folder / "nodes.csv").open("w", encoding="utf-8") as file:
-        print(
-            "sn,cpu_milli,memory_mib,gpu,model",
-            *(f"{node},64000,262144,{GPUS},T4" for node in nodes),
-            sep="\n",
-            file=file,
-        )
-    with (folder / "tasks.csv").open("w", encoding="utf-8") as file:
-        print("name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,creation_time,duration", file=file)
-        for each in tasks:
-            task = each.task
-            print(
-                each.name,
-                task.cpu_milli,
-                task.memory_mib,
-                task.num_gpu,
-                task.gpu_milli,
-                "",
-                each.created_s,
-                each.length_s,
-                sep=",",
-                file=file,
-            )
-    knobs = f"idle={IDLE_S}s,shutdown={SHUTDOWN_S}s,wake={WAKE_S}s,reserve={RESERVE_GPUS},watts=10"
+    rows = [f"{node},64000,262144,{GPUS},T4" for node in nodes]
+    (folder / "nodes.csv").write_text("\n".join(["sn,cpu_milli,memory_mib,gpu,model", *rows, ""]))
+    given = [DayTask("first", FIRST, -WARM_S, 0.001), *tasks]
+    rows = [
+        f"{each.name},{each.task.cpu_milli},{each.task.memory_mib},{each.task.num_gpu},{each.task.gpu_milli},,"
+        f"{each.created_s + WARM_S:.3f},{each.length_s}"
+        for each in given
+    ]
+    header = "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,creation_time,duration"
+    (folder / "tasks.csv").write_text("\n".join([header, *rows, ""]))
+    knobs = f"idle={IDLE_S}s,shutdown={shutdown_s:.2f}s,wake={wake_s:.2f}s,reserve={RESERVE_GPUS},watts=10"
+    (night, both) = (_simulate(folder, policy, knobs, horizon_s) for horizon_s in (WARM_S, WARM_S + DAY_S))
+    return Sums(both.kwh - night.kwh, both.asleep_node_s - night.asleep_node_s)
+
+
+def _simulate(folder: Path, policy: str, knobs: str, horizon_s: float) -> Sums:
     command = [sys.executable, "-m", "wattpack", "simulate", "--datacenter", "nodes.csv", "--trace", "tasks.csv"]
     command += ["--policy", policy, "--sleep", knobs, "--durations", "unused", "--target", "default", "--no-bound"]
-    command += ["--horizon", f"{DAY_S:g}s", "--sample", "1s", "--out", "out"]
+    command += ["--horizon", f"{horizon_s:g}s", "--sample", "1s", "--out", f"out-{horizon_s:g}"]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    with (folder / "out" / "time.csv").open(newline="", encoding="utf-8") as file:
+    with (folder / f"out-{horizon_s:g}" / "time.csv").open(newline="", encoding="utf-8") as file:
         (row,) = [row for row in csv.DictReader(file) if row["policy"] == policy]
-    return Sums(float(row["kwh"]), float(row["mean_asleep_nodes"]) * DAY_S, DAY_S)
+    return Sums(float(row["kwh"]), float(row["asleep_node_hours"]) * 3600)

@@ -54,6 +54,8 @@ class Routes:
     async def fit(self, request: web.Request) -> web.Response:
         pod = POD.decode(await request.read())
         decision = fit(self.service.view, pod)
+        if decision is not None and not decision.node and self.service.sleep is not None:
+            decision = self.service.sleep.promises.would_make(pod) or decision
         if decision is None:
             return wrong("; ".join(["no node is known yet", *blocked_line(self.service.view)]), 503)
         return json_answer(decision)

@@ -214,7 +214,7 @@ class Cluster:
     @contextmanager
     def without(self, uid: str) -> Iterator[Reservation | None]:
         """The cluster as if the pod held nothing, for a question."""
-        memory = self._memory()
+        memory = self.memory()
         reservation = self.reservations.withdraw(uid)
         if reservation is not None:
             self.in_step.release(reservation)
@@ -224,7 +224,7 @@ class Cluster:
             if reservation is not None:
                 self.reservations.adopt(reservation)
                 self.in_step.place(reservation)
-            self._restore(memory)
+            self.restore(memory)
 
     # ---- figures
 
@@ -243,12 +243,25 @@ class Cluster:
         return self.in_step.conflicts
 
     def power_w(self) -> float:
+        """What is drawn now: nodes asleep and pods that wait for their node to wake draw next to nothing."""
+        if self.engine() is None or not self.in_step.sleepers:
+            return self.placed_power_w()
+        return int(self.in_step.drawn_mw().sum()) / 1000
+
+    def placed_power_w(self) -> float:
+        """The same as if all nodes were awake and every pod ran: for differences, at no cost."""
         engine = self.engine()
         if engine is None:
             return 0.0
         totals = engine.state.totals
-        awake_mw = int(total_power(totals[CPU_POWER], totals[GPU_POWER], totals[BASE_POWER]))
-        return (awake_mw - self.in_step.saved_mw()) / 1000
+        return int(total_power(totals[CPU_POWER], totals[GPU_POWER], totals[BASE_POWER])) / 1000
+
+    def waking_w(self, node: str) -> float:
+        """What a node asleep will draw more once it is awake, before any pod; 0 for others, or if it is promised."""
+        if node not in self.in_step.asleep or any(held.node == node for held in self.reservations.promises()):
+            return 0.0
+        n = self.index[node]
+        return (int(self.in_step.idle_mw[n]) - self.in_step.asleep_mw(n)) / 1000
 
     def fragmentation_gpus(self) -> float:
         engine = self.engine()
@@ -261,21 +274,21 @@ class Cluster:
         k = self.in_step.class_of(pod.task)
         engine = self.engine()  # rebuilt if there was no room for the class
         assert engine is not None
-        before = self.power_w(), self.fragmentation_gpus()
+        before = self.placed_power_w() - self.waking_w(node), self.fragmentation_gpus()
         n = self.index[node]
-        memory = self._memory()  # no arrival and departure for the policy
+        memory = self.memory()  # no arrival and departure for the policy
         place_one(engine.state, engine.plan, k, n, bits(gpus))
-        after = self.power_w(), self.fragmentation_gpus()
+        after = self.placed_power_w(), self.fragmentation_gpus()
         release_one(engine.state, engine.plan, k, n, bits(gpus))
-        self._restore(memory)
+        self.restore(memory)
         return after[0] - before[0], after[1] - before[1]
 
-    def _memory(self) -> tuple[Engine, NDArray[np.float64]] | None:
+    def memory(self) -> tuple[Engine, NDArray[np.float64]] | None:
         """A copy of what policies remember, with the engine it is from."""
         engine = self.in_step.engine
         return None if engine is None else (engine, engine.state.memory.copy())
 
-    def _restore(self, memory: tuple[Engine, NDArray[np.float64]] | None) -> None:
+    def restore(self, memory: tuple[Engine, NDArray[np.float64]] | None) -> None:
         """Put a copy back, unless the engine was rebuilt."""
         if memory is not None and memory[0] is self.in_step.engine:
             memory[0].state.memory[:] = memory[1]

@@ -18,6 +18,7 @@ from wattpack.kube.auto import Auto
 from wattpack.kube.facts import NodeFacts
 from wattpack.kube.gpus import annotated_gpus, room_for, take
 from wattpack.kube.reservations import Reservation, Reservations
+from wattpack.kube.reservations import State as Held
 from wattpack.model.nodes import Datacenter
 from wattpack.model.policy import Mix
 from wattpack.model.power import GPU_MILLI, PowerProfile, nodes_power_mw
@@ -210,12 +211,19 @@ class ClusterEngine:
     def asleep_mw(self, n: int) -> int:
         return min(int(self.idle_mw[n]), round(self.sleep_w * 1000))
 
-    def saved_mw(self) -> int:
-        """What nodes asleep draw less than if they were awake as they are."""
-        if self.stale or self.engine is None:
-            return 0
-        asleep = [self.index[name] for name in self.asleep if name in self.index]
-        return sum(int(nodes_power_mw(self.engine.state.nodes[n])) - self.asleep_mw(n) for n in asleep)
+    def drawn_mw(self) -> NDArray[np.int64]:
+        """[nodes] What each node draws: its pods, less where it sleeps. A pod that waits for its node draws nothing."""
+        assert self.engine is not None
+        drawn: NDArray[np.int64] = np.asarray(nodes_power_mw(self.engine.state.nodes), dtype=np.int64).copy()
+        if self.sleepers:
+            held = [reservation for reservation in self.reservations if not reservation.pod.of_node]
+            occupied = {reservation.node for reservation in held if reservation.state is not Held.PROMISED}
+            for name in {reservation.node for reservation in held} - occupied:
+                if name in self.index:
+                    drawn[self.index[name]] = self.idle_mw[self.index[name]]
+        for name in self.asleep & self.index.keys():
+            drawn[self.index[name]] = self.asleep_mw(self.index[name])
+        return drawn
 
     # ---- a policy that is chosen
 

@@ -10,7 +10,7 @@ import numpy as np
 from wattpack.kube.metrics import Labels, memory_bytes
 from wattpack.kube.service import Service
 from wattpack.kube.sleep.status import sleep_gauges
-from wattpack.model.power import GPU_MILLI, nodes_power_mw
+from wattpack.model.power import GPU_MILLI
 
 
 def gauges(service: Service) -> dict[str, Iterable[tuple[Labels, float]]]:
@@ -40,9 +40,7 @@ def gauges(service: Service) -> dict[str, Iterable[tuple[Labels, float]]]:
     engine = cluster.engine()
     if engine is not None:
         nodes = engine.state.nodes
-        watts = (nodes_power_mw(nodes) / 1000).tolist()
-        for name in cluster.in_step.asleep & cluster.index.keys():
-            watts[cluster.index[name]] = cluster.in_step.asleep_mw(cluster.index[name]) / 1000
+        watts = (cluster.in_step.drawn_mw() / 1000).tolist()
         rows["wattpack_power_watts"] = [((("node", name),), watts[n]) for name, n in cluster.index.items()]
         total = float(np.sum(nodes.gpus))
         free = float(np.sum(nodes.gpu_total)) / GPU_MILLI

@@ -28,6 +28,8 @@ TIERS = ((AWAKE, AWAKE), (WAKING, WAKING), (SHUTTING_DOWN, ASLEEP))
 
 RESERVE_PERCENT = 2  # of the GPUs, where nothing else is asked for
 MAX_RESERVE = 10**9
+MOST_TASKS = 16  # a node with more is not emptied
+PAYS_BACK_S = 3600.0  # emptying a node must pay within this time, where nothing else is asked for
 
 
 def reserve_text(text: str, what: str) -> str:
@@ -103,6 +105,22 @@ def who_wakes(
             found[count] = n
             count += 1
     return count
+
+
+def emptying_order(saved_mw: NDArray[np.int64], tasks: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Nodes in the order in which they are emptied so that they can sleep: most watts saved a move first.
+
+    `saved_mw`: what each node draws now less what it draws asleep; ties by node order. Nodes without tasks are left
+    out, and nodes with many.
+    """
+    some = np.flatnonzero((tasks > 0) & (tasks <= MOST_TASKS))
+    by_need = sorted(some.tolist(), key=lambda n: (-Fraction(int(saved_mw[n]), int(tasks[n])), n))
+    return np.array(by_need, dtype=np.int64)
+
+
+def emptying_pays(saved_w: float, idle_w: float, shutdown_and_wake_s: float, pays_back_s: float) -> bool:
+    """Whether `saved_w`, less what the tasks add elsewhere, pays for one shutdown and wake within this time."""
+    return saved_w > 0 and saved_w * pays_back_s >= shutdown_and_wake_s * idle_w
 
 
 @inner

@@ -27,11 +27,10 @@ from wattpack.jit import kernel, step
 from wattpack.model.policy import World
 from wattpack.model.power import node_power_mw, nodes_power_mw
 from wattpack.model.records import Integers, NodeRecord, RecordTable, TaskRecord
-from wattpack.model.sleeping import AWAKE
+from wattpack.model.sleeping import AWAKE, PAYS_BACK_S, emptying_order, emptying_pays
 from wattpack.model.speed import may_replace
 
 HOUR_S = 3600.0
-MOST_TASKS = 16  # a node with more is not emptied
 
 
 @dataclass(frozen=True)
@@ -41,7 +40,7 @@ class Consolidation:
     moves_an_hour: int = 60
     every_s: float = 1800.0  # between two looks at the nodes
     pause_s: float = 30.0
-    pays_back_s: float = HOUR_S
+    pays_back_s: float = PAYS_BACK_S
     allow_slower: bool = False
 
     def __post_init__(self) -> None:
@@ -155,13 +154,14 @@ class Consolidator:
         nodes, starts = np.unique(run.tasks.node[tasks], return_index=True)
         ends = np.append(starts[1:], len(tasks))
         on = {int(n): tasks[start:end] for n, start, end in zip(nodes, starts, ends[: len(nodes)], strict=True)}
-        saved_mw = nodes_power_mw(engine.state.nodes) - run.sleep.nodes.asleep_mw
-        rate = {n: float(saved_mw[n]) / len(group) for n, group in on.items() if len(group) <= MOST_TASKS}
-        for n in sorted(rate, key=lambda n: (-rate[n], n)):
+        saved_mw = np.asarray(nodes_power_mw(engine.state.nodes) - run.sleep.nodes.asleep_mw, dtype=np.int64)
+        count = np.zeros(len(saved_mw), dtype=np.int64)
+        count[list(on)] = [len(group) for group in on.values()]
+        for n in emptying_order(saved_mw, count).tolist():
             yield n, on[n]
 
     def _pays(self, engine: Engine, run: MomentRun, n: int, added_w: float) -> bool:
         sleeper = run.sleep.nodes[n]
         saved_w = float(node_power_mw(engine.state.nodes[n]) - sleeper.asleep_mw) / 1000 - added_w
-        transition_j = (run.sleep.shutdown_s + run.sleep.wake_s) * float(sleeper.idle_mw) / 1000
-        return saved_w > 0 and saved_w * self.told.pays_back_s >= transition_j
+        transition_s = float(run.sleep.shutdown_s + run.sleep.wake_s)
+        return emptying_pays(saved_w, float(sleeper.idle_mw) / 1000, transition_s, self.told.pays_back_s)

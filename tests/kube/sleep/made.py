@@ -81,6 +81,7 @@ class Api(InMemory):
         self.away = False
         self.budget_refuses = False
         self.evicted: list[str] = []
+        self.slices: list[dict[str, Any]] = []
         self.patches: list[str] = []  # state written, or "" for a record that was erased
         self.kill_after = 0  # the process ends after this many patches from now
 
@@ -91,6 +92,9 @@ class Api(InMemory):
             return self.patch(path.rsplit("/", 1)[1], body)
         if method == "GET" and path.startswith("/api/v1/namespaces/") and path.count("/") == 4:
             return msgspec.json.encode({"metadata": {"labels": self.labels}})
+        if path.startswith("/apis/resource.k8s.io/"):
+            items = self.slices if "/resourceslices" in path else []
+            return msgspec.json.encode({"metadata": {"resourceVersion": "1"}, "items": items})
         if path.endswith("/eviction"):
             name = body["metadata"]["name"]
             if self.budget_refuses:
@@ -134,6 +138,15 @@ class Api(InMemory):
         self.nodes[name]["status"]["conditions"] = [{"type": "Ready", "status": "True", "lastHeartbeatTime": "0"}]
         self.changed(name)
 
+    def offer_by_claims(self, name: str, gpus: int = 2) -> None:
+        """The node's GPUs are in a ResourceSlice instead of its resources."""
+        del self.nodes[name]["status"]["allocatable"]["alibabacloud.com/gpu-count"]
+        attributes = {"type": {"string": "gpu"}, "productName": {"string": "T4"}}
+        devices = [{"name": f"gpu-{number}", "attributes": attributes} for number in range(gpus)]
+        pool = {"name": name, "generation": 1, "resourceSliceCount": 1}
+        spec = {"driver": "gpu.nvidia.com", "nodeName": name, "pool": pool, "devices": devices}
+        self.slices.append({"metadata": {"name": name, "resourceVersion": "1"}, "spec": spec})
+
     def taint(self, name: str, key: str) -> None:
         self.nodes[name]["spec"]["taints"].append({"key": key, "effect": "NoSchedule"})
         self.changed(name)
@@ -156,6 +169,7 @@ class World:
         for i in range(machines):
             self.add(f"n{i}")
         self.service: Service
+        self.wall_s = 1.8e9  # the wall clock jumps; the other one, `time_s`, does not
         self.boot_s = 0.0  # from power to a kubelet that is Ready
         self.booting: dict[str, float] = {}
 
@@ -171,7 +185,7 @@ class World:
 
     def take(self, service: Service) -> None:
         """The made-up switch and clock in place of those of the configuration."""
-        service.sleep = Keeper(service, self.config, now_s=lambda: self.time_s)
+        service.sleep = Keeper(service, self.config, now_s=lambda: self.time_s, wall_s=lambda: self.wall_s)
         service.sleep.switch = self.machines
         service.sleep.saw_all([self.api.pod(name) for name in self.api.pods])
 
@@ -183,7 +197,7 @@ class World:
     async def step(self, seconds: float = 1.0, times: int = 1) -> None:
         """Time passes, nodes follow their machines, the service sees it and does one step."""
         for _ in range(times):
-            self.time_s += seconds
+            self.time_s, self.wall_s = self.time_s + seconds, self.wall_s + seconds
             self.follow()
             if not self.api.away:
                 await self.service.nodes.relist()
@@ -232,6 +246,21 @@ class World:
         await self.step(600)
         await self.until(name, State.ASLEEP)
         return self
+
+    async def start_slow(self) -> World:
+        """n0 was asked to shut down, and its machine has not followed yet."""
+        self.machines.slow = True
+        await self.start()
+        await self.step()
+        await self.step(600)
+        await self.until("n0", State.TURNING_OFF)
+        return self
+
+    def end_slow(self) -> None:
+        """The machine of n0 is off at last."""
+        self.machines.slow = False
+        self.machines.changing.clear()
+        self.machines.on["n0"] = False
 
     # ---- what is seen
 

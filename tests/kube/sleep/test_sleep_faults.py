@@ -16,16 +16,10 @@ def reasons(world: World) -> list[str]:
 
 @in_a_loop
 async def test_a_slow_machine_is_waited_for_and_ordered_again_while_it_says_it_is_on() -> None:
-    world = World(machines=1)
-    world.machines.slow = True
-    await world.start()
-    await world.step()
-    await world.step(600)
-    await world.until("n0", State.TURNING_OFF)
+    world = await World(machines=1).start_slow()
     await world.step(times=10)
     assert world.state("n0") is State.TURNING_OFF
-    world.machines.changing.clear()
-    world.machines.on["n0"] = False
+    world.end_slow()
     await world.until("n0", State.ASLEEP)
 
 
@@ -202,9 +196,49 @@ async def test_a_record_that_a_person_has_spoilt_is_left_alone() -> None:
     await world.until("n0", State.AWAKE)
 
 
+@pytest.mark.parametrize("jump_s", [-90_000.0, -30.0, 30.0, 90_000.0])
+def test_a_jump_of_the_wall_clock_in_any_state_changes_nothing(jump_s: float) -> None:
+    """A node goes to sleep and wakes; before every step the wall clock jumps there, or back. The same as without."""
+
+    async def night(jumps: bool) -> tuple[list[str], list[tuple[str, str]], float]:
+        world = await World(machines=2, per_hour=2).start()
+        world.boot_s = 20.0
+
+        async def steps_until(name: str, state: State) -> None:
+            while world.state(name) is not state:
+                world.wall_s += jump_s if jumps else 0.0
+                await world.step()
+                world.wall_s -= jump_s if jumps and world.time_s % 2 else 0.0
+
+        await steps_until("n1", State.ASLEEP)
+        world.api.annotate("n0", ASK, "wake")
+        await steps_until("n0", State.AWAKE)
+        world.check()
+        return world.api.patches, world.machines.orders, world.time_s
+
+    async def test() -> None:
+        assert await night(jumps=True) == await night(jumps=False)
+
+    in_a_loop(test)()
+
+
+@pytest.mark.parametrize("jump_s", [-1800.0, 1800.0, 90_000.0, -90_000.0])
+def test_no_jump_of_the_wall_clock_lets_more_machines_go_off_than_the_rate_allows(jump_s: float) -> None:
+    async def test() -> None:
+        world = await World(machines=4, per_hour=2, at_most=9).start()
+        await world.step()
+        await world.step(600)
+        await world.step(times=30)
+        world.wall_s += jump_s
+        await world.step(600)
+        await world.step(times=30)
+        assert world.states().count(State.ASLEEP) == 2
+
+    in_a_loop(test)()
+
+
 @in_a_loop
-async def test_jumps_of_the_wall_clock_change_nothing_and_pauses_only_make_nodes_wait() -> None:
-    """Only monotonic time counts: the time in a record may be any text."""
+async def test_any_text_may_stand_for_the_time_of_a_record() -> None:
     world = await (await World(machines=1).start()).all_asleep()
     text = world.api.nodes["n0"]["metadata"]["annotations"]["wattpack.io/sleep"]
     record = world.record("n0")

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from kube.api_in_memory import in_a_loop
 from kube.sleep.made import World
+from wattpack.kube.sleep.dry_run import dry_run
 from wattpack.kube.sleep.record import ASK
 from wattpack.kube.sleep.states import State
+from wattpack.kube.sleep.status import status_of
 
 
 @in_a_loop
@@ -182,10 +184,38 @@ async def test_without_act_nothing_is_changed_and_what_would_be_is_told() -> Non
 
 
 @in_a_loop
-async def test_nodes_asleep_stay_so_in_mode_advise_and_that_is_told() -> None:
+async def test_nodes_asleep_stay_so_in_mode_advise_and_it_is_told_how_to_wake_them() -> None:
     world = await (await World(machines=1).start()).all_asleep()
-    world.config = World(machines=0, mode="advise").config
+    advise = World(machines=0, mode="advise").config
+    world.config = advise
     await world.start()
+    world.api.annotate("n0", ASK, "wake")
     await world.step(times=3)
-    assert world.state("n0") is State.ASLEEP
-    assert world.keeper.stopped == "mode advise: 1 nodes with a record stay as they are"
+    assert world.state("n0") is State.ASLEEP  # `advise` has no right to change a Node
+    told = "mode advise wakes no node: 1 with a record stay as they are; to wake them run `wattpack sleep wake --all "
+    assert world.keeper.stopped.startswith(told)
+    assert dry_run(world.service.view, advise)[-1].strip() == world.keeper.stopped
+
+
+@in_a_loop
+async def test_a_node_whose_gpus_are_given_out_by_claims_never_sleeps_since_pods_with_claims_cannot_wake_it() -> None:
+    world = World(machines=2)
+    world.api.offer_by_claims("n0")
+    await world.start(allocate_claims=True)
+    await world.step()
+    await world.step(600)
+    await world.until("n1", State.ASLEEP)
+    assert world.is_open("n0")
+    rows = {row["node"]: row for row in status_of(world.keeper)["nodes"]}
+    assert "resource claims" in rows["n0"]["why"]
+    assert any("1 nodes stay awake" in line for line in dry_run(world.service.view, world.config))
+
+
+@in_a_loop
+async def test_a_node_asleep_whose_gpus_are_now_given_out_by_claims_wakes() -> None:
+    world = await (await World(machines=1).start()).all_asleep()
+    world.api.offer_by_claims("n0")
+    world.api.changed("n0")
+    await world.start(allocate_claims=True)
+    await world.until("n0", State.AWAKE)
+    assert world.is_open("n0")

@@ -69,17 +69,11 @@ async def test_a_node_that_does_not_wake_is_said_with_what_is_in_the_way_and_kee
 
 @in_a_loop
 async def test_a_machine_that_is_shutting_down_is_waited_for_and_then_turned_on() -> None:
-    world = World(machines=1)
-    world.machines.slow = True
-    await world.start()
-    await world.step()
-    await world.step(600)
-    await world.until("n0", State.TURNING_OFF)
+    world = await World(machines=1).start_slow()
     world.machines.slow = False
     waiting = asyncio.ensure_future(woken(world))
     await asyncio.sleep(0.05)
     assert world.state("n0") is State.TURNING_OFF
-    world.machines.changing.clear()
-    world.machines.on["n0"] = False
+    world.end_slow()
     assert await waiting == ""
     assert world.is_open("n0")

@@ -80,21 +80,14 @@ async def test_a_node_that_is_marked_is_opened_again_for_a_pod_and_its_machine_i
 
 @in_a_loop
 async def test_a_pod_that_comes_while_the_machine_shuts_down_is_promised_it_and_the_node_wakes_again() -> None:
-    world = World(machines=1)
-    world.machines.slow = True
-    await world.start()
-    await world.step()
-    await world.step(600)
-    await world.until("n0", State.TURNING_OFF)
+    world = await World(machines=1).start_slow()
     pod = world.api.add_pod("p")
     assert await world.place(pod) == ""
     await world.step()
     record = world.record("n0")
     assert record is not None
     assert "default/p waits for it" in record.wake
-    world.machines.slow = False
-    world.machines.changing.clear()
-    world.machines.on["n0"] = False
+    world.end_slow()
     await world.until("n0", State.AWAKE)
     assert await world.place(pod) == "n0"
 
@@ -165,3 +158,39 @@ async def test_a_pod_bound_to_its_promised_node_by_others_holds_it() -> None:
     await world.step()
     (held,) = world.service.view.cluster.reservations
     assert held.state is Held.SEEN
+
+
+@in_a_loop
+async def test_a_pod_that_waits_for_its_node_draws_nothing_until_it_is_there_and_its_decision_counts_the_wake() -> None:
+    world = await (await World(machines=1).start()).all_asleep()
+    world.boot_s = 20.0
+    cluster = world.service.view.cluster
+    assert cluster.power_w() == 10.0
+    pod = world.api.add_pod("p", milli=1000, count=2)
+    await world.place(pod)
+    decision = world.service.explain("default", "p")
+    assert decision is not None
+    assert cluster.power_w() == 10.0
+    await world.until("n0", State.WAKING)
+    idle_w = float(cluster.in_step.idle_mw[0]) / 1000
+    assert cluster.power_w() == idle_w
+    await world.until("n0", State.AWAKE)
+    await world.place(pod)
+    assert cluster.power_w() == 10.0 + decision.watts  # the node's idle watts and the pod's own
+    assert decision.watts > idle_w - 10.0
+
+
+@in_a_loop
+async def test_fit_names_the_node_asleep_that_would_wake_for_a_pod_and_promises_nothing() -> None:
+    world = await (await World(machines=1).start()).all_asleep()
+    pod = world.api.add_pod("p", milli=1000, count=2)
+    decision = world.keeper.promises.would_make(pod)
+    assert decision is not None
+    assert decision.node == "n0"
+    assert decision.note == "no node awake has room; n0, which is asleep, would wake for the pod"
+    assert world.service.view.cluster.reservations.promises() == []
+    await world.place(pod)
+    promised = world.service.explain("default", "p")
+    assert promised is not None
+    assert decision.watts == promised.watts
+    assert world.keeper.promises.would_make(world.api.add_pod("big", milli=1000, count=3)) is None

@@ -120,3 +120,35 @@ async def test_a_replica_whose_patch_comes_too_late_does_nothing() -> None:
         assert service.sleep is not None
         await service.sleep.step(wait=True)
     assert world.api.patches == ["marked"]  # the second one was refused: the Node had changed
+
+
+@in_a_loop
+async def test_a_process_that_crashes_again_and_again_does_not_exceed_the_rate_of_an_hour() -> None:
+    world = await World(machines=6, per_hour=2, at_most=9, idle="1m").start()
+    for _ in range(20):  # 20 processes, each of which sees every node empty for long enough
+        await world.step()
+        await world.step(61)
+        await world.step(times=30)
+        assert world.states().count(State.AWAKE) >= 4
+        await world.start()
+    assert world.states().count(State.ASLEEP) == 2
+    await world.step(3600)
+    await world.step(61)
+    await world.step(times=30)
+    assert world.states().count(State.ASLEEP) == 4
+
+
+@in_a_loop
+async def test_a_node_that_was_sent_to_sleep_twice_within_an_hour_counts_twice_after_a_restart() -> None:
+    world = await World(machines=1, per_hour=2, idle="1m").start()
+    for _ in range(2):
+        await world.step(61)
+        await world.until("n0", State.ASLEEP, 100)
+        world.api.annotate("n0", ASK, "wake")
+        await world.until("n0", State.AWAKE)
+        await world.start()
+    await world.step(61, times=3)
+    assert world.state("n0") is State.AWAKE
+    world.api.annotate("n0", "wattpack.io/sleep-times", "no time")  # whatever a person wrote there
+    await world.step(61, times=2)
+    assert world.state("n0") is not State.AWAKE

@@ -98,7 +98,9 @@ async def wait_for(client: Client, names: list[str], limit_s: float) -> dict[str
                 del left[name]
                 print(f"{name}: awake")
             elif name in left and record is not None:
-                left[name] = f"{record.state.value} ({record.why}); is the service running? --direct needs none"
+                left[name] = (
+                    f"{record.state.value} ({record.why}); is the service running, in mode act? --direct needs none"
+                )
         if not left or time.monotonic() > until_s:
             return left
         await asyncio.sleep(1.0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from wattpack.kube.sleep.config import SleepConfig
+from wattpack.kube.sleep.record import left_behind
 from wattpack.kube.sleep.sight import Sight
 from wattpack.kube.sleep.states import State
 from wattpack.kube.view import View
@@ -32,7 +33,13 @@ def dry_run(view: View, config: SleepConfig) -> list[str]:
             lines.append(f"  would wake {len(sight.would_wake)} nodes for the reserve{named(sight.would_wake)}")
     counts = Counter(state.value for state in sight.states.values() if state is not State.AWAKE)
     lines += [f"  {count} nodes are {state}" for state, count in sorted(counts.items())]
-    if others:
+    if sight.claimed:
+        stay = sorted(sight.claimed)
+        lines.append(f"  {len(stay)} nodes stay awake: GPUs given out by resource claims{named(stay)}")
+    if not config.acts:
+        if asleep := [name for name, state in sight.states.items() if state is not State.AWAKE]:
+            lines.append(f"  {left_behind(asleep)}")
+    elif others:
         lines.append(f"  would wake {len(others)} nodes that are not selected any more{named(others)}")
     return lines
 

@@ -9,11 +9,16 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from wattpack.kube.client import NOT_FOUND, ApiError
 from wattpack.kube.facts import PodFacts
 from wattpack.kube.objects import Pod
+from wattpack.kube.sleep.config import SHUTDOWN_AND_WAKE_S
+from wattpack.kube.sleep.move_elsewhere import watts_elsewhere
 from wattpack.kube.sleep.record import HOLD, MAY_MOVE, asked_of
 from wattpack.kube.sleep.states import GOING
+from wattpack.model.sleeping import PAYS_BACK_S, emptying_order, emptying_pays
 
 if TYPE_CHECKING:
     from wattpack.kube.sleep.keeper import Keeper
@@ -46,25 +51,35 @@ class Evictions:
         return self.keeper.config.consolidate and all(pod.uid in self.movable for pod in self.pods_on(name))
 
     def candidate(self) -> str:
-        """A node that would be empty if its pods moved, all may, and each fits elsewhere; "": none, or one is at it.
+        """A node whose pods may all move and have room elsewhere; "": there is none, or one is at it.
 
-        The one with the fewest pods; of those with equal numbers, the first in the order of sleep.
+        Which one, and whether it pays, is the rule of simulated consolidation (model/sleeping.py).
         """
         sight, cluster = self.keeper.sight, self.keeper.service.view.cluster
-        if sight.pool is None or sight.in_states(*GOING) or len(sight.usable) <= self.keeper.config.floor:
+        pool = sight.pool
+        if pool is None or sight.in_states(*GOING) or len(sight.usable) <= self.keeper.config.floor:
             return ""
-        order = [sight.pool.names[i] for i in sight.pool.order.tolist()]
-        named = [name for name in order if name in sight.usable & sight.busy.keys() and self.may_all_move(name)]
-        for name in sorted(named, key=lambda name: len(sight.busy[name])):
-            pods, others = self.pods_on(name), sorted(sight.usable - {name})
-            node = sight.node(self.keeper.service.view, name)
-            left = sight.pool.free_gpus(sight.counted() - {name}) - sum(pod.task.num_gpu for pod in pods)
-            if asked_of(node) == HOLD or self.keeper.carry_out.is_resting(name) or left < sight.pool.reserve_gpus:
-                continue
-            found = [cluster.would_decide(pod, others) for pod in pods]
-            if all(decision is not None and decision.node for decision in found):
-                return name
+        drawn_mw = cluster.in_step.drawn_mw()[pool.numbers]
+        named = [name in sight.usable and name in sight.busy and self.may_all_move(name) for name in pool.names]
+        pods = np.array([len(sight.busy[name]) if may else 0 for name, may in zip(pool.names, named, strict=True)])
+        for i in emptying_order(drawn_mw - pool.asleep_mw, pods).tolist():
+            if self.may_be_emptied(pool.names[i], float(drawn_mw[i] - pool.asleep_mw[i]) / 1000):
+                return pool.names[i]
         return ""
+
+    def may_be_emptied(self, name: str, saved_w: float) -> bool:
+        """Whether the node is free to go, its pods have room elsewhere, the reserve stays, and it pays."""
+        sight, view = self.keeper.sight, self.keeper.service.view
+        assert sight.pool is not None
+        if asked_of(sight.node(view, name)) == HOLD or self.keeper.carry_out.is_resting(name) or name in sight.claimed:
+            return False
+        pods = self.pods_on(name)
+        left = sight.pool.free_gpus(sight.counted() - {name}) - sum(pod.task.num_gpu for pod in pods)
+        if left < sight.pool.reserve_gpus:
+            return False
+        added_w = watts_elsewhere(view.cluster, pods, sorted((sight.usable & sight.busy.keys()) - {name}))
+        idle_w = float(sight.pool.idle_mw[sight.pool.names.index(name)]) / 1000
+        return added_w is not None and emptying_pays(saved_w - added_w, idle_w, SHUTDOWN_AND_WAKE_S, PAYS_BACK_S)
 
     async def evict(self, name: str) -> None:
         """Ask for each pod once in a while. A refusal is no fault: the drain has its time limit."""

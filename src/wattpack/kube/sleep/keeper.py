@@ -2,7 +2,7 @@
 
 A step can be the first one after a restart at any point: all that matters is on the Nodes (record.py). Every order to
 a switch follows a record that was just written, so nothing is off or tainted without one. Times are monotonic and
-start anew with the process; a node may then wait longer, never shorter.
+start anew with the process; a node may then wait longer, never shorter. Only the rate of an hour is kept on the Nodes.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +19,17 @@ from wattpack.kube.client import ApiError
 from wattpack.kube.sleep.carry_out import CarryOut
 from wattpack.kube.sleep.config import SleepConfig
 from wattpack.kube.sleep.promises import Promises
-from wattpack.kube.sleep.record import HOLD, KILL_LABEL, KILLED, WAKE, asked_of, record_of
+from wattpack.kube.sleep.rate import Rate
+from wattpack.kube.sleep.record import (
+    CLAIMED_STAYS,
+    HOLD,
+    KILL_LABEL,
+    KILLED,
+    WAKE,
+    asked_of,
+    left_behind,
+    record_of,
+)
 from wattpack.kube.sleep.sight import Sight
 from wattpack.kube.sleep.states import State
 from wattpack.kube.switches import new_switch
@@ -32,7 +41,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("wattpack")
 STEP_S = 1.0
-HOUR_S = 3600.0
 KILL_SWITCH_S = 5.0  # the namespace's label is read this often
 
 
@@ -45,13 +53,14 @@ class Keeper:
         config: SleepConfig,
         before: Keeper | None = None,
         now_s: Callable[[], float] = time.monotonic,
+        wall_s: Callable[[], float] = time.time,
     ) -> None:
-        self.service, self.config, self.now_s = service, config, now_s
+        self.service, self.config, self.now_s, self.wall_s = service, config, now_s, wall_s
         self.sight = Sight(config)
         self.promises = Promises(self)
         self.carry_out = CarryOut(self)
         self.switch: Switch | None = None
-        self.switched_off_s: deque[float] = deque()  # when nodes were sent to sleep, within the last hour
+        self.rate = Rate(now_s, wall_s)
         self.acting = False  # this replica holds the lease
         self.stopped = ""  # why no node goes to sleep
         self.asked_label_s = float("-inf")
@@ -61,7 +70,7 @@ class Keeper:
         self.starting: set[str] = set()  # nodes whose task begins a transition
         if before is not None:
             self.sight.empty_since_s, self.sight.latest = before.sight.empty_since_s, before.sight.latest
-            self.switched_off_s, self.promises.waiting = before.switched_off_s, before.promises.waiting
+            self.rate.sent_s, self.promises.waiting = before.rate.sent_s, before.promises.waiting
             self.carry_out.take_over(before.carry_out)
 
     # ---- what the watches show
@@ -147,17 +156,18 @@ class Keeper:
                 self.to_wake[name] = why
                 self.starting.add(name)
                 slots -= 1
-        now_s = self.now_s()
-        while self.switched_off_s and now_s - self.switched_off_s[0] > HOUR_S:
-            self.switched_off_s.popleft()
-        left = min(slots, self.config.per_hour - len(self.switched_off_s))
+        left = min(
+            slots,
+            self.config.per_hour
+            - self.rate.used(self.sight.node(self.service.view, name) for name in self.sight.selected),
+        )
         if self.stopped or len(self.to_wake) < len(reasons):
             return
         moving = self.carry_out.evictions.candidate() if self.config.consolidate and not self.sight.would_sleep else ""
         for name in [*self.sight.would_sleep, *([moving] if moving else [])]:
             if left > 0 and name not in self.running and not self.carry_out.is_resting(name):
                 self.starting.add(name)
-                self.switched_off_s.append(now_s)
+                self.rate.count()
                 left -= 1
 
     def why_wake(self, name: str) -> str:
@@ -172,6 +182,8 @@ class Keeper:
             return f"pod {self.sight.busy[name][0]} is on it"
         if name not in self.sight.selected:
             return f"it is not selected by {self.config.nodes!r} any more"
+        if name in self.sight.claimed:
+            return CLAIMED_STAYS
         return record.wake if record is not None else ""
 
     async def read_kill_switch(self) -> None:
@@ -202,7 +214,7 @@ class Keeper:
         """Mode advise: an event on each node that would be switched off, once while that lasts."""
         named, pool = set(self.sight.would_sleep), self.sight.pool
         left = [name for name, state in self.sight.states.items() if state is not State.AWAKE]
-        self.stopped = f"mode advise: {len(left)} nodes with a record stay as they are" if left else ""
+        self.stopped = left_behind(left) if left else ""
         for name in sorted(named - self.advised):
             saved_w = pool.saved_w([name]) if pool is not None else 0.0
             words = f"empty for {self.config.idle}: switched off it would save {saved_w:.0f} W"

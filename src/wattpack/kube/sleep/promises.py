@@ -79,12 +79,23 @@ class Promises:
         if decision is None:
             return None
         cluster = keeper.service.view.cluster
-        before = cluster.power_w(), cluster.fragmentation_gpus()
+        before = cluster.placed_power_w() - cluster.waking_w(decision.node), cluster.fragmentation_gpus()
         cluster.promise(facts, decision.node, decision.gpus, keeper.now_s())
-        decision.watts = cluster.power_w() - before[0]
+        decision.watts = cluster.placed_power_w() - before[0]
         decision.fragmentation_gpus = cluster.fragmentation_gpus() - before[1]
         decision.promised = keeper.sight.states[decision.node].value
         keeper.service.metrics.count("wattpack_sleep_promises_total", outcome="made")
+        return decision
+
+    def would_make(self, pod: Pod) -> Decision | None:
+        """For a question: the node that would wake for a pod that no node awake has room for; None: none would."""
+        keeper, facts = self.keeper, self.keeper.service.view.read(pod)
+        decision = self.find(pod, facts) if keeper.config.acts and not facts.claims else None
+        if decision is None:
+            return None
+        cluster, state = keeper.service.view.cluster, keeper.sight.states[decision.node].value
+        decision.watts, decision.fragmentation_gpus = cluster.cost(facts, decision.node, decision.gpus)
+        decision.note = f"no node awake has room; {decision.node}, which is {state}, would wake for the pod"
         return decision
 
     def find(self, pod: Pod, facts: PodFacts) -> Decision | None:

@@ -6,7 +6,9 @@ are written and removed by one patch, which fails if the Node has changed since 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
 
@@ -19,17 +21,19 @@ from wattpack.kube.switches.switch import Machine
 
 RECORD = "wattpack.io/sleep"  # annotation of a Node: a Record as JSON
 ASK = "wattpack.io/sleep-ask"  # annotation of a Node by which people ask: WAKE or HOLD
+TIMES = "wattpack.io/sleep-times"  # annotation of a Node: when it was sent to sleep, within the last hour
 TAINT = "wattpack.io/asleep"
 WAKE, HOLD = "wake", "hold"
 MAY_MOVE = "wattpack.io/may-move"  # annotation of a pod: "true" lets it be evicted
 KILL_LABEL, KILLED = "wattpack.io/sleep", "off"  # label of the service's namespace: no node goes to sleep
 LIFECYCLE = "node.kubernetes.io/"  # taints that Kubernetes itself sets
-KEPT_PROMISES = 200  # on one Node: an annotation is small
+HOUR_S = 3600.0
 
 TO_UNDO = (
     "run `wattpack sleep wake {node}`; without wattpack: turn the machine on, then `kubectl uncordon {node}`, "
     "`kubectl taint node {node} " + TAINT + "-` and `kubectl annotate node {node} " + RECORD + "-`"
 )
+CLAIMED_STAYS = "its GPUs are given out by resource claims, and pods with claims cannot wake a node"
 
 
 class PromisedPod(msgspec.Struct, frozen=True):
@@ -41,7 +45,7 @@ class PromisedPod(msgspec.Struct, frozen=True):
 
 
 class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=False):
-    """The annotation. Times are notes for people: nothing is decided by them."""
+    """The annotation. Its time is a note for people: nothing is decided by it."""
 
     state: State
     since: str = ""
@@ -59,7 +63,11 @@ _DECODER = msgspec.json.Decoder(Record)
 
 
 def now_text() -> str:
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return time_text(time.time())
+
+
+def time_text(wall_s: float) -> str:
+    return datetime.fromtimestamp(wall_s, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def record_of(node: Node) -> Record | None:
@@ -77,6 +85,14 @@ def undo_of(node: Node) -> str:
     return TO_UNDO.format(node=node.metadata.name)
 
 
+def left_behind(names: Sequence[str]) -> str:
+    """Mode advise switches nothing: nodes that `act` has put to sleep stay so until somebody wakes them."""
+    return (
+        f"mode advise wakes no node: {len(names)} with a record stay as they are; to wake them run "
+        "`wattpack sleep wake --all --direct --config FILE`, with the switch in FILE"
+    )
+
+
 def state_of(node: Node) -> State:
     record = record_of(node)
     return State.AWAKE if record is None else record.state
@@ -85,6 +101,19 @@ def state_of(node: Node) -> State:
 def asked_of(node: Node) -> str:
     """What a person asked for: WAKE, HOLD or nothing."""
     return node.metadata.annotations.get(ASK, "")
+
+
+def sent_to_sleep(node: Node, wall_s: float) -> tuple[str, ...]:
+    """The times within an hour of now at which the node was sent to sleep. Other replicas read them, and restarts.
+
+    A time in the future is from before a clock was set back: it counts, so that the rate is kept rather than exceeded.
+    """
+    found = []
+    for text in node.metadata.annotations.get(TIMES, "").split():
+        with suppress(ValueError, OverflowError):
+            if abs(wall_s - datetime.fromisoformat(text).timestamp()) <= HOUR_S:
+                found.append(text)
+    return tuple(found)
 
 
 def is_marked(node: Node) -> bool:
@@ -136,9 +165,14 @@ def changed_record(
 # ---- patches
 
 
-def write(node: Node, record: Record) -> dict[str, Any]:
-    """The patch that writes the record, and taint and cordon where they are not there."""
+def write(node: Node, record: Record, sent_s: float | None = None) -> dict[str, Any]:
+    """The patch that writes the record, and taint and cordon where they are not there.
+
+    `sent_s`: the node is sent to sleep now, at this time of the wall clock.
+    """
     annotations: dict[str, str | None] = {RECORD: msgspec.json.encode(record).decode()}
+    if sent_s is not None:
+        annotations[TIMES] = " ".join([*sent_to_sleep(node, sent_s), time_text(sent_s)])
     if record.state is State.TURNING_ON and asked_of(node) == WAKE:
         annotations[ASK] = None
     body = _patch(node, annotations)

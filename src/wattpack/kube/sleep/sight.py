@@ -31,6 +31,7 @@ class Sight:
     busy: dict[str, list[str]] = field(default_factory=dict)  # node -> pods of workloads there, or reserved there
     promised: dict[str, list[str]] = field(default_factory=dict)  # node -> pods that are promised it
     usable: set[str] = field(default_factory=set)  # selected, awake, Ready, and open to pods
+    claimed: set[str] = field(default_factory=set)  # selected, and their GPUs are given out by resource claims
     pool: Pool | None = None
     would_sleep: list[str] = field(default_factory=list)  # by the rule, before any limit but the floor
     would_wake: list[str] = field(default_factory=list)  # for the reserve
@@ -43,6 +44,7 @@ class Sight:
             name: state_of(node) for name, node in nodes.items() if name in self.selected or record_of(node) is not None
         }
         self.latest = {name: node for name, node in self.latest.items() if name in nodes}
+        self.claimed = self.selected & view.cluster.closed.claimed.keys()
         self.find_pods(view)
         for name in self.selected:
             if name in self.busy:
@@ -85,6 +87,7 @@ class Sight:
             and name in self.empty_since_s
             and now_s - self.empty_since_s[name] >= idle_s[name]
             and asked_of(nodes[name]) != HOLD
+            and name not in self.claimed
         }
         named = self.pool.to_sleep(sleepy, counted)
         self.would_sleep = named[: max(0, len(self.usable) - self.config.floor)]

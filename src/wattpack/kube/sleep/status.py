@@ -6,7 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, TypedDict
 
 from wattpack.kube.metrics import Labels
-from wattpack.kube.sleep.record import HOLD, asked_of, record_of, undo_of
+from wattpack.kube.sleep.record import CLAIMED_STAYS, HOLD, asked_of, record_of, undo_of
 from wattpack.kube.sleep.states import State
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ class SleepNode(TypedDict):
     node: str
     state: str
     since: str  # UTC; "": awake
-    why: str
+    why: str  # of an awake node: why it never sleeps; "": it may
     undo: str  # how a person gets it back; "": awake
     gpus: int
     idle_w: float  # drawn awake and empty
@@ -58,7 +58,7 @@ def status_of(keeper: Keeper) -> SleepStatus:
                 "node": name,
                 "state": state.value,
                 "since": record.since if record else "",
-                "why": record.why if record else "",
+                "why": record.why if record else CLAIMED_STAYS if name in sight.claimed else "",
                 "undo": undo_of(node) if record else "",
                 "gpus": 0 if pool is None or i is None else int(pool.gpus[i]),
                 "idle_w": 0.0 if pool is None or i is None else float(pool.idle_mw[i]) / 1000,

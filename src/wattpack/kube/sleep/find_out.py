@@ -1,0 +1,154 @@
+"""Finds out what has happened to one node: from its Node, its pods, its switch, the time, and what people ask.
+
+It changes nothing in the cluster; carry_out.py does what follows. What is remembered between steps are times and the
+latest answers of switches; all of it may be lost.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from wattpack.kube.constraints import is_ready
+from wattpack.kube.objects import Node
+from wattpack.kube.sleep.record import (
+    HOLD,
+    WAKE,
+    Record,
+    asked_of,
+    foreign_taints,
+    has_woken,
+    is_marked,
+    machine_of,
+)
+from wattpack.kube.sleep.states import COMING, Event, State
+from wattpack.kube.switches.switch import Power, SwitchError
+
+if TYPE_CHECKING:
+    from wattpack.kube.sleep.keeper import Keeper
+
+log = logging.getLogger("wattpack")
+SETTLE_S = 5.0  # between the mark and the drain: pods that a scheduler had sent there arrive
+READ_EVERY_S = 2.0  # the power of a machine in transition
+WATCH_EVERY_S = 30.0  # the power of a machine that is off: a person may have turned it on
+Found = tuple[Event, str]
+
+
+class FindOut:
+    def __init__(self, keeper: Keeper) -> None:
+        self.keeper = keeper
+        self.entered: dict[str, tuple[State, float]] = {}
+        self.read_s: dict[str, float] = {}  # when the power was last read
+        self.seen_on: set[str] = set()  # nodes asleep whose machine was on when it was last read
+        self.seen_not_ready: set[str] = set()  # nodes that were seen not Ready since they went off
+
+    def take_over(self, before: FindOut) -> None:
+        self.entered, self.read_s = before.entered, before.read_s
+        self.seen_on, self.seen_not_ready = before.seen_on, before.seen_not_ready
+
+    def saw(self, node: Node, state: State) -> None:
+        """The node as it is at the beginning of a step."""
+        if not is_ready(node):
+            self.seen_not_ready.add(node.metadata.name)
+        elif state is State.AWAKE:
+            self.seen_not_ready.discard(node.metadata.name)
+        self.note_time(node.metadata.name, state)
+
+    def came_to(self, node: Node, state: State) -> None:
+        """The node has come to a new state."""
+        name = node.metadata.name
+        self.entered.pop(name, None)
+        self.note_time(name, state)
+        self.read_s.pop(name, None)
+        if state is State.ASLEEP:
+            self.seen_on.discard(name)
+            if is_ready(node):
+                self.seen_not_ready.discard(name)
+
+    def note_time(self, name: str, state: State) -> float:
+        """Seconds since this process first saw the node in the state; to turn on and to wake share one time."""
+        now_s = self.keeper.now_s()
+        known = self.entered.get(name)
+        if known is None or not (known[0] is state or (known[0] in COMING and state in COMING)):
+            self.entered[name] = state, now_s
+        return now_s - self.entered[name][1]
+
+    async def happened(self, node: Node, record: Record | None) -> Found | None:
+        keeper, name = self.keeper, node.metadata.name
+        if record is None:
+            if name not in keeper.starting:
+                return None
+            return Event.SLEEP, "its pods may move" if name in keeper.sight.busy else f"empty for {keeper.config.idle}"
+        told = asked_of(node) == WAKE or (asked_of(node) == HOLD and record.state is not State.GIVEN_UP)
+        if record.state is State.LEFT_ALONE:
+            return (Event.TOLD, "asked for by a person") if asked_of(node) == WAKE else None
+        if touched := touched_by(node, record):
+            return Event.TOUCHED, touched
+        elapsed_s = self.note_time(name, record.state)
+        if record.state in (State.MARKED, State.DRAINING):
+            if told:
+                return Event.TOLD, "asked for by a person"
+            if why := keeper.why_wake(name) or keeper.stopped:
+                return Event.WAKE, why
+            if record.state is State.MARKED:
+                return (Event.SETTLED, record.why) if elapsed_s >= SETTLE_S else None
+            if name not in keeper.sight.busy:
+                return Event.EMPTY, record.why
+            return (Event.LATE, "it did not become empty in time") if self.is_late(record, elapsed_s) else None
+        if record.state is State.ASLEEP and name in keeper.to_wake:
+            return Event.TOLD if told else Event.WAKE, keeper.to_wake[name]
+        if record.state is State.GIVEN_UP and asked_of(node) == WAKE:
+            return Event.TOLD, "asked for by a person"
+        comes = record.state in COMING or (record.state is State.GIVEN_UP and record.wake != "")
+        if comes and has_woken(node, record, name in self.seen_not_ready):
+            return Event.READY, record.why
+        power = await self.read_power(node, record.state)
+        if power is Power.OFF:
+            return Event.OFF, record.why if record.state is State.TURNING_OFF else "the machine is off again"
+        if power is Power.ON and record.state is State.TURNING_ON:
+            return Event.ON, record.why
+        if record.state is State.ASLEEP and power is not None:
+            before, self.seen_on = name in self.seen_on, self.seen_on - {name}
+            if power is Power.ON:
+                self.seen_on.add(name)
+                if before:
+                    return Event.TOUCHED, "the machine was turned on by hand"
+        if self.is_late(record, elapsed_s):
+            what = "off" if record.state is State.TURNING_OFF else "Ready"
+            return Event.LATE, f"not {what} in time: {record.why}"
+        return None
+
+    def is_late(self, record: Record, elapsed_s: float) -> bool:
+        config = self.keeper.config
+        limits_s = {
+            State.DRAINING: config.drain_timeout_s,
+            State.TURNING_OFF: config.shutdown_timeout_s,
+            State.TURNING_ON: config.wake_timeout_s,
+            State.WAKING: config.wake_timeout_s,
+        }
+        return elapsed_s >= limits_s.get(record.state, float("inf"))
+
+    async def read_power(self, node: Node, state: State) -> Power | None:
+        """What the switch says; None: it was asked lately, it does not answer, or it does not matter."""
+        name, now_s = node.metadata.name, self.keeper.now_s()
+        if state is State.GIVEN_UP:
+            return None
+        every_s = WATCH_EVERY_S if state is State.ASLEEP else READ_EVERY_S
+        if now_s - self.read_s.get(name, float("-inf")) < every_s:
+            return None
+        self.read_s[name] = now_s
+        assert self.keeper.switch is not None
+        try:
+            return await self.keeper.switch.read(machine_of(node))
+        except SwitchError as fault:
+            self.keeper.service.metrics.count("wattpack_sleep_errors_total", what="switch")
+            log.warning("power of %s: %s", name, fault)
+            return None
+
+
+def touched_by(node: Node, record: Record) -> str:
+    """What a person has changed on the Node; "": nothing."""
+    if not is_marked(node):
+        return "it was uncordoned, or its taint removed, by hand"
+    added = set(foreign_taints(node)) - set(record.taints)
+    return f"the taint {sorted(added)[0]} was added by hand" if added else ""
