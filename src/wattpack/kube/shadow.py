@@ -90,7 +90,7 @@ class Shadow:
         """Another scheduler has bound a pod; the real cluster does not count it yet."""
         if not self.started:
             return
-        names = self.view.eligible_nodes(pod, facts.dialect)
+        names = self.view.eligible_nodes(pod, facts)
         real, own = self.view.cluster, self.own
         usable = self.view.usable(pod, facts) if facts.dialect == DRA.name else None
         decision = real.decide(facts, names, usable)

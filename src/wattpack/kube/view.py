@@ -160,6 +160,13 @@ class View:
         except Unreadable as fault:
             raise Unreadable(f"pod {facts.namespace}/{facts.name}: {fault}") from None
 
+    def asked(self, pod: Pod) -> PodFacts:
+        """A pod that need not exist as a task, with what its claims or their templates ask for; raises Unreadable."""
+        if self.claim_pods is None:
+            return self.read(pod)
+        self.claim_pods.refresh()
+        return with_claims(pod, self.bare(pod), self.claim_pods.claims, self.listed()).facts
+
     def listed(self) -> list[Node]:
         return list(self.nodes.values())
 
@@ -170,7 +177,7 @@ class View:
         try:
             return with_claims(pod, facts, self.claims, self.listed()).usable
         except Unreadable:
-            if self.claim_pods is None:
+            if self.claim_pods is None or not facts.node:
                 raise
             return {facts.node: bits(facts.gpus or ())}  # a claim that is not shown yet: the pod stays where it is
 
@@ -279,15 +286,15 @@ class View:
 
     # ---- questions
 
-    def eligible_nodes(self, pod: Pod, dialect: str) -> list[str]:
-        """Names of the readable nodes that Kubernetes would allow for the pod; `dialect`: the one it asks in."""
-        constraints, devices, words = constraints_of(pod, dialect), mig_devices(pod), self.cluster.closed.words
+    def eligible_nodes(self, pod: Pod, facts: PodFacts) -> list[str]:
+        """Names of the readable nodes that Kubernetes would allow for the pod; `facts`: of the pod as it is asked."""
+        constraints, devices, words = constraints_of(pod, facts.dialect), mig_devices(pod), self.cluster.closed.words
         names = [
             name for name in self.cluster.nodes if allows(constraints, self.nodes[name], words.get(name, frozenset()))
         ]
         if devices:
             names = [name for name in names if self.has_devices(name, devices)]
-        usable = self.usable(pod, self.read(pod)) if dialect == DRA.name else None
+        usable = self.usable(pod, facts) if facts.dialect == DRA.name else None
         return names if usable is None else [name for name in names if name in usable]
 
     def has_devices(self, node: str, wanted: dict[str, int]) -> bool:
