@@ -32,7 +32,7 @@ from wattpack.kube.read_pod import FINISHED, read_cpu_and_memory, read_pod
 from wattpack.kube.reservations import Reservation
 
 log = logging.getLogger("wattpack")
-PodChange = Callable[[PodFacts, Pod], None]
+PodChange = Callable[[PodFacts, Pod], bool]
 
 
 class View:
@@ -55,7 +55,7 @@ class View:
         self.claim_pods = ClaimPods(self, claims) if isinstance(claims, ClaimView) else None
         if self.claim_pods is not None:
             self.cluster.ended = self.claim_pods.ended
-        self.before_bound: PodChange | None = None  # called with a newly bound pod before the cluster counts it
+        self.before_bound: PodChange | None = None  # called with a newly bound pod before it is counted; False: later
 
     # ---- nodes
 
@@ -211,8 +211,10 @@ class View:
         known = self.pods.get(uid)
         self.pods[uid] = facts
         self.uids[facts.namespace, facts.name] = uid
-        if facts.node and (known is None or not known.node) and self.before_bound is not None:
-            self.before_bound(facts, pod)
+        newly = facts.node != "" and (known is None or not known.node)
+        if newly and self.before_bound is not None and not self.before_bound(facts, pod):
+            self.pods[uid] = facts._replace(node="")
+            return
         self.cluster.update_pod(facts)
 
     def take_unreadable(self, pod: Pod) -> None:
