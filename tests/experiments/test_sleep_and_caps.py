@@ -32,6 +32,8 @@ DEFAULT = "reserve=2%,shutdown=60,wake=300,watts=10"
         ("idle=auto", DEFAULT),
         ("watts=10.0,reserve=2.0%", DEFAULT),
         ("idle=6m,reserve=16", "idle=360,reserve=16,shutdown=60,wake=300,watts=10"),
+        ("wake_for_reserve=on", "reserve=2%,shutdown=60,wake=300,wake_for_reserve=yes,watts=10"),
+        ("wake_for_reserve=no", DEFAULT),
         ({"idle": 90, "wake": "10m"}, "idle=90,reserve=2%,shutdown=60,wake=600,watts=10"),
         (False, ""),
         ("off", ""),
@@ -60,6 +62,7 @@ def test_a_reserve_in_percent_is_of_the_datacenters_gpus_and_rounded_up() -> Non
         ("reserve=1.5", "sleep: reserve '1.5', expected a number of GPUs"),
         ("watts=-1", "sleep: watts '-1', expected watts"),
         ("watts=nan", "sleep: watts 'nan', expected watts"),
+        ("wake_for_reserve=maybe", "sleep: wake_for_reserve 'maybe', expected yes or no"),
         (7, "sleep 7, expected on, or knobs"),
     ],
 )
