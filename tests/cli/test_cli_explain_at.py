@@ -75,6 +75,14 @@ def test_a_task_that_does_not_wait_says_what_became_of_it(at, task, time, more, 
     assert words in at(task, time, *more)
 
 
+def test_a_task_that_was_placed_shows_the_decision_then(at) -> None:  # type: ignore[no-untyped-def]
+    said = at("d", "520s")
+    assert "at 510 s, policy fgd" in said  # when b has left n2
+    assert "decision: node n2, GPU 0 (the only node that fits, taken unscored)" in said
+    assert "1 nodes do not fit, 1 shown (not enough free GPU: 1)" in said
+    assert "decision" not in at("c", "1m")  # it waits
+
+
 @pytest.mark.parametrize(
     "words",
     [("c", "soon"), ("c", "5m", "--queue", "lifo"), ("c", "5m", "--patience", "0"), ("c", "5m", "--budget-kw", "-1")],

@@ -19,9 +19,9 @@ MODEL = "A100-SXM4-80GB"
 
 
 def choose(slices: Iterable[ResourceSlice], claim: ResourceClaim, taken: Taken | None = None, **more: Any) -> Chosen:
-    """For a pod with this claim, on nodes n1 and n2 with as many GPUs as their slices offer."""
+    """For a pod with this claim, on nodes (n1 and n2) with as many GPUs as their slices offer."""
     claims = Claims(slices, [claim], [GPU_CLASS, NIC_CLASS])
-    nodes = {name: make_node(name) for name in ("n1", "n2")}
+    nodes = {name: make_node(name) for name in more.pop("names", ("n1", "n2"))}
     cluster = Config(policy=more.pop("policy", "fgd")).cluster()
     for name in nodes:
         gpus = claims.inventory.gpus(name).count
@@ -61,6 +61,32 @@ def test_whole_gpus_that_a_constraint_wants_together_come_from_one_group() -> No
     rule = {"matchAttribute": "gpu.example.com/root"}
     found = choose([make_slice(*gpus)], make_claim(exactly(count=2), constraints=[rule]))
     assert devices(found) in (["n1/gpu-0", "n1/gpu-2"], ["n1/gpu-1", "n1/gpu-3"])
+
+
+def test_a_request_that_matches_fewer_gpus_than_another_gets_one_of_them() -> None:
+    """FGD takes the first GPUs, of which none is fast; kube-scheduler finds gpu-2 for the second request."""
+    gpus = [device(f"gpu-{i}", said=attributes(fast=i == 2)) for i in range(3)]
+    fast = exactly("fast", 'device.attributes["gpu.example.com"].fast')
+    assert devices(choose([make_slice(*gpus)], make_claim(exactly("any"), fast))) == ["n1/gpu-0", "n1/gpu-2"]
+
+
+def test_gpus_that_a_constraint_wants_apart_come_from_different_groups() -> None:
+    gpus = [device(f"gpu-{i}", said=attributes(root=f"pci{i // 2}")) for i in range(4)]
+    rule = {"distinctAttribute": "gpu.example.com/root"}
+    found = choose([make_slice(*gpus)], make_claim(exactly(count=2), constraints=[rule]))
+    assert devices(found) == ["n1/gpu-0", "n1/gpu-2"]
+
+
+def test_a_node_is_found_behind_many_whose_devices_are_taken() -> None:
+    """The engine does not know of other devices: 40 nodes have a free GPU, one of them a free network card too."""
+    names = [f"n{i:02d}" for i in range(40)]
+    nics = [make_slice(device("nic-0", kind="nic"), node=name, driver="nic.example.com") for name in names]
+    taken = Taken()
+    for name in names[:-1]:
+        taken.hold(name, [Result("r", "nic.example.com", name, "nic-0")])
+    claim = make_claim(exactly(), exactly("n", deviceClassName="nic"))
+    found = choose([*nics, *(make_slice(device(), node=name) for name in names)], claim, taken, names=names)
+    assert devices(found) == ["n39/gpu-0", "n39/nic-0"]
 
 
 def test_the_first_alternative_that_fits_anywhere_is_taken() -> None:

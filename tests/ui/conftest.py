@@ -7,7 +7,7 @@ from urllib.request import Request, urlopen
 
 import pytest
 
-from cli.files import write_nodes, write_tasks
+from cli.files import write_nodes, write_tasks, write_timed_tasks
 from ui.page_actions import SIZES, SLOW_MS
 from ui.page_server import ARGS, CHROMIUM, PageServer, SleepingServer
 
@@ -37,9 +37,9 @@ def live():
 @pytest.fixture(scope="module")
 def server(tmp_path_factory, live):
     folder = tmp_path_factory.mktemp("ui")
-    nodes, tasks = write_nodes(folder), write_tasks(folder)
-    running = PageServer(folder, "--datacenter", nodes, "--trace", tasks, "--live", live.url)
-    running.nodes, running.tasks = nodes, tasks
+    nodes, tasks, timed = write_nodes(folder), write_tasks(folder), write_timed_tasks(folder)
+    running = PageServer(folder, "--datacenter", nodes, "--trace", tasks, "--trace", timed, "--live", live.url)
+    running.nodes, running.tasks, running.timed = nodes, tasks, timed
     yield running
     assert running.stop() == 0
     assert "Traceback" not in (folder / "log.txt").read_text()

@@ -3,6 +3,12 @@
 from __future__ import annotations
 
 SIZES = {"desk": (1280, 900), "phone": (390, 844)}
+OWN = "datacenter=alibaba2023&trace=default"
+BUILT_IN = {
+    "map": f"/map?{OWN}&policy=fgd&other=ocs",
+    "why": f"/why?{OWN}&task=4000&policy=ocs",
+    "ask": f"/ask?{OWN}",
+}
 SLOW_MS = 120_000  # the first map on a machine compiles
 
 
@@ -44,3 +50,21 @@ def rows(tab, selector):
         [cell.strip() for cell in row.locator("th,td").all_inner_texts()]
         for row in tab.locator(selector).locator("tbody tr").all()
     ]
+
+
+def go_to(tab, frame):
+    """Drag the slider of the map to a frame, and wait until it is drawn."""
+    tab.locator("#map-at").evaluate(
+        """(slider, frame) => new Promise((drawn) => {
+            slider.value = frame;
+            slider.dispatchEvent(new Event("input"));
+            requestAnimationFrame(() => requestAnimationFrame(drawn));
+        })""",
+        str(frame),
+    )
+
+
+def slide(tab, selector, steps):
+    """Move a slider by steps, to the left where negative, with the arrow keys."""
+    for _ in range(abs(steps)):
+        tab.locator(selector).press("ArrowRight" if steps > 0 else "ArrowLeft")

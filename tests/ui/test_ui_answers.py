@@ -14,7 +14,9 @@ import wattpack as wp
 from cli.files import write_nodes, write_tasks, write_timed_tasks
 from wattpack.cli import main
 from wattpack.errors import UserError
+from wattpack.policies.expression import parse
 from wattpack.ui.ask import ask
+from wattpack.ui.before import before
 from wattpack.ui.map_events import events_of
 from wattpack.ui.map_payload import map_payload
 from wattpack.ui.sources import Sources
@@ -145,6 +147,75 @@ def test_why_says_what_explain_prints(sources: Sources, policy: str, capsys: Any
         assert numbers == [float(f"{value:g}") for value in shown]
     assert found.number == 3
     assert [step for step, _ in found.steps] == ["filter", "score", "normalise", "combine", "choose", "pick"]
+
+
+TIMED = """name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,creation_time,duration
+a,1000,1000,2,1000,T4,0,3000
+b,1000,1000,1,500,,10,500
+c,1000,1000,4,1000,,20,100
+d,1000,1000,1,500,,30,9000
+e,1000,1000,8,1000,G2,40,400
+f,1000,1000,8,1000,G2,50,100
+g,1000,1000,8,1000,G2,60,100
+late,1000,1000,1,500,,7000,100
+"""
+
+
+@pytest.mark.parametrize("sleep", ["", "idle=5m,wake=4m,reserve=0"])
+@pytest.mark.parametrize("policy", ["ocs", "pwr:0.1+fgd:0.9"])
+def test_why_in_time_says_what_explain_prints_of_the_same_decision(
+    tmp_path: Path, policy: str, sleep: str, capsys: Any
+) -> None:
+    """Task g waits until e or f has left; with sleep, `late` comes when nodes are asleep."""
+    tasks = tmp_path / "timed.csv"
+    tasks.write_text(TIMED)
+    nodes = write_nodes(tmp_path)
+    sources = Sources(tmp_path / "out", [nodes], [str(tasks)])
+    for task in ("a", "d", "g", "late"):
+        found = why(WhyRequest(**scene(sources, policy=policy, task=task, over="time", sleep=sleep)), sources)
+        words = ["explain", nodes, str(tasks), "--policy", policy, "--task", task, "--at", "2h"]
+        main([*words, *(("--sleep", sleep) if sleep else ())])
+        printed = capsys.readouterr().out
+        assert f"decision: node {found.node}, GPU {found.gpus}" in printed
+        assert f"{found.fitting} nodes fit" in printed
+        clock = re.search(r"\(([0-9,]+) s\)", found.when)
+        assert clock is not None
+        assert f", at {clock[1]} s, policy" in printed
+        for node in found.nodes:
+            row = re.search(rf"^ {node.node}(?: <-)? +│(.*)$", printed, re.MULTILINE)
+            assert row is not None
+            numbers = [float(cell) for cell in re.findall(r"-?[0-9.]+(?:e[+-]?\d+)?", row[1])]
+            longer = [] if node.longer_w is None else [round(node.longer_w, 1)]
+            shown = [float(f"{value:g}") for scores in node.scores for value in scores]
+            assert numbers == [*shown, *longer, float(f"{node.total:g}")]
+        assert [step for step, _ in found.steps] == ["filter", "score", "normalise", "combine", "choose", "pick"]
+        assert ("waited" in found.when) == (task == "g")
+        assert {other.policy for other in found.others if other.cost is not None} == {"fgd", "pwr", "bestfit"}
+
+
+@pytest.mark.parametrize("sleep", ["", "idle=10m,wake=4m,reserve=0"])
+def test_why_in_time_is_the_decision_of_simulate(sources: Sources, sleep: str) -> None:
+    """Of tasks that are drawn: node and GPUs are those of the run, and its own policy decides alike in `under`."""
+    told = {"load": 0.4, "days": 0.2, "sleep": sleep}
+    nodes = next(iter(sources.datacenters))
+    run = wp.simulate(nodes, "default", "pwr", seed=3, queue="backfill", **{**told, "sleep": sleep or None})
+    record = run.record
+    for i in np.flatnonzero(record.node >= 0)[::4].tolist():
+        request = WhyRequest(
+            **scene(sources, trace="default", policy="pwr", seed=3, over="time", task=str(i + 1), **told)
+        )
+        then = before(request, sources)
+        assert (then.found.node, then.found.gpus) == (record.node[i], record.gpus[i])
+        engine, same = then.under(parse("pwr"))
+        assert (same.node, same.gpus) == (record.node[i], record.gpus[i])
+        for column in ("cpu_left", "memory_left", "gpu_left", "tasks"):
+            assert np.array_equal(engine.state.nodes[column], then.engine.state.nodes[column])
+
+
+def test_a_task_that_starts_nowhere_in_time_is_one_line(sources: Sources) -> None:
+    timed = list(sources.traces)[1]
+    with pytest.raises(UserError, match=r"task '99': not in this run"):
+        why(WhyRequest(**scene(sources, trace=timed, over="time", task="99")), sources)
 
 
 def test_the_terms_of_ocs_add_up_to_its_score(sources: Sources) -> None:

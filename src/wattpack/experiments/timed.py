@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import datetime
 from math import inf
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,7 +21,7 @@ from wattpack.energy.signal import BUDGET, CARBON, PRICE, Signal, run_start, sig
 from wattpack.energy.slack import joined_s, slack_by_class, with_slack
 from wattpack.engine.moments.options import LEARNT, Sleep, Speeds, TimeOptions, with_caps
 from wattpack.engine.moments.record import TimeRecord
-from wattpack.engine.moments.simulate import new_simulation
+from wattpack.engine.moments.simulate import Simulation, new_simulation
 from wattpack.experiments.consolidating import consolidation_of, moves_in_time
 from wattpack.experiments.recent import Recent
 from wattpack.experiments.scenario import Inputs, Scenario
@@ -58,6 +59,16 @@ def run_timed_scenario(scenario: Scenario, inputs: Inputs, note_sleep: bool = Fa
 
     `note_sleep`: the record has every change of a node's state of sleep.
     """
+    return run_timed(**told_of(scenario, inputs), note_sleep=note_sleep)
+
+
+def simulation_of(scenario: Scenario, inputs: Inputs) -> Simulation:
+    """The same run before it begins: for a look at it under way."""
+    return prepared(**told_of(scenario, inputs)).simulation
+
+
+def told_of(scenario: Scenario, inputs: Inputs) -> dict[str, Any]:
+    """What the run of a scenario is made of: the arguments of `run_timed`."""
     timed = scenario.timed
     assert timed is not None
     datacenter, source = inputs.datacenters[scenario.datacenter], inputs.timed[scenario.trace]
@@ -75,19 +86,18 @@ def run_timed_scenario(scenario: Scenario, inputs: Inputs, note_sleep: bool = Fa
     speeds = None
     if table is not None:
         speeds = Speeds(timed.speed_reference, speeds_by_model(table, datacenter.models, timed.speed))
-    return run_timed(
-        datacenter,
-        tasks,
-        parse(scenario.policy),
-        Target.of(target),
-        seeds.policy,
-        inputs.profiles[scenario.profile],
-        timed,
-        signals,
-        speeds,
-        inputs.cap_speeds[timed.cap_speed] if timed.cap_speed else SPEED_UNDER_CAP,
-        note_sleep,
-    )
+    return {
+        "datacenter": datacenter,
+        "tasks": tasks,
+        "mix": parse(scenario.policy),
+        "target": Target.of(target),
+        "rng": seeds.policy,
+        "profile": inputs.profiles[scenario.profile],
+        "timed": timed,
+        "signals": signals,
+        "speeds": speeds,
+        "under_cap": inputs.cap_speeds[timed.cap_speed] if timed.cap_speed else SPEED_UNDER_CAP,
+    }
 
 
 def drawn_tasks(
@@ -117,6 +127,52 @@ def run_timed(
 
     `under_cap`: speeds of GPUs under power caps. `note_sleep`: see `TimeOptions`.
     """
+    ready = prepared(datacenter, tasks, mix, target, rng, profile, timed, signals, speeds, under_cap, note_sleep)
+    timed, tasks, options, steps = ready.timed, ready.tasks, ready.simulation.options, ready.steps
+    record = ready.simulation.record()
+    found = account(
+        record,
+        tasks,
+        datacenter,
+        pue=timed.pue,
+        carbon=steps.get(CARBON),
+        price=steps.get(PRICE),
+        currency=signals[PRICE].currency if signals and PRICE in signals else "",
+        embodied=chosen_embodied(timed.embodied) if timed.embodied else None,
+        speeds=None if speeds is None else options.speeds,  # without a table, speeds under caps are no A100-hours
+        sleeps=options.sleep is not None,
+        moves=ready.simulation.moves is not None,
+    )
+    if timed.bound:
+        found = replace(found, least_kwh=least_kwh(record, tasks, datacenter, ready.watts, options.sleep))
+    return TimedOutcome(record, found, tasks, datacenter, ready.start)
+
+
+class Prepared(NamedTuple):
+    """A run in time that is about to begin, and what its account needs."""
+
+    simulation: Simulation
+    timed: Timed
+    tasks: TimedTasks
+    steps: dict[str, Steps]  # carbon and price on the clock of the run
+    watts: PowerProfile  # with capped GPUs
+    start: datetime | None
+
+
+def prepared(
+    datacenter: Datacenter,
+    tasks: TimedTasks,
+    mix: Mix,
+    target: Target,
+    rng: np.random.Generator | None = None,
+    profile: PowerProfile = PAPER,
+    timed: Timed | None = None,
+    signals: dict[str, Signal] | None = None,
+    speeds: Speeds | None = None,
+    under_cap: CapSpeeds = SPEED_UNDER_CAP,
+    note_sleep: bool = False,
+) -> Prepared:
+    """All that `run_timed` does before the first task arrives."""
     timed, signals = timed or Timed(), signals or {}
     tasks = as_told(tasks, timed)
     horizon_s = run_length_s(tasks, timed)
@@ -146,23 +202,8 @@ def run_timed(
     )
     moves = None if moving is None else moves_in_time(moving, datacenter, exact_speeds=run_speeds is not None)
     watts = capped(profile, caps)
-    record = new_simulation(datacenter, tasks, mix, target, rng, watts, options, joined, moves).record()
-    found = account(
-        record,
-        tasks,
-        datacenter,
-        pue=timed.pue,
-        carbon=steps.get(CARBON),
-        price=steps.get(PRICE),
-        currency=signals[PRICE].currency if PRICE in signals else "",
-        embodied=chosen_embodied(timed.embodied) if timed.embodied else None,
-        speeds=None if speeds is None else run_speeds,  # without a table, speeds under caps are no A100-hours
-        sleeps=options.sleep is not None,
-        moves=moves is not None,
-    )
-    if timed.bound:
-        found = replace(found, least_kwh=least_kwh(record, tasks, datacenter, watts, options.sleep))
-    return TimedOutcome(record, found, tasks, datacenter, start)
+    simulation = new_simulation(datacenter, tasks, mix, target, rng, watts, options, joined, moves)
+    return Prepared(simulation, timed, tasks, steps, watts, start)
 
 
 def least_kwh(

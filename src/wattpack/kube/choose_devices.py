@@ -14,11 +14,11 @@ from wattpack.kube.dra.allocate import Allocated, NotAllocatableError, allocate
 from wattpack.kube.dra.demand import Demand
 from wattpack.kube.dra.inventory import Inventory
 from wattpack.kube.dra.taken import Taken
-from wattpack.kube.dra.usable import usable_now
+from wattpack.kube.dra.usable import first_fit, usable_now
 from wattpack.kube.facts import PodFacts
 from wattpack.kube.objects import Node
 
-MAX_TRIES = 16  # nodes whose devices did not suffice although their free capacity did
+MAX_TRIES = 16  # decisions on devices that did not suffice although free capacity did; then every node is asked
 
 
 class Chosen(NamedTuple):
@@ -51,7 +51,11 @@ def choose_devices(
     for demand in demands:
         task = as_task(pod, demand)
         usable, why_not = dict(demand.usable), ""
-        for _ in range(MAX_TRIES):
+        for attempt in range(MAX_TRIES + 1):
+            if attempt == MAX_TRIES:
+                rest = demand._replace(usable=usable)
+                found_on = {name: first_fit(rest, nodes[name], taken, inventory) for name in usable if name in nodes}
+                usable = {name: gpus for name, gpus in found_on.items() if gpus is not None}
             decision = cluster.would_decide(task, offered, usable)
             if decision is None:
                 return None
@@ -65,11 +69,12 @@ def choose_devices(
                 return Chosen(decision, task, demand, found, usable)
             except NotAllocatableError as fault:
                 why_not = str(fault)
-            now = usable_now(demand._replace(usable=usable), node, taken, inventory)
+            rest = demand._replace(usable=usable)
+            now = usable_now(rest, node, taken, inventory)
+            if now == usable[decision.node]:
+                now = first_fit(rest, node, taken, inventory) or 0
             if now and now != usable[decision.node]:
                 usable[decision.node] = now
             else:
                 del usable[decision.node]
-    if last is not None and last.decision.node:  # tries ran out: what was decided last cannot be had
-        last.decision.node, last.decision.gpus, last.decision.note = "", (), last.why_not
     return last

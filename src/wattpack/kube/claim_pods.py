@@ -94,12 +94,13 @@ class ClaimPods:
 
     def not_promised(self, uid: str, keys: set[Key]) -> None:
         """A claim for which devices are decided already, for another pod, is not decided a second time."""
-        for reservation in self.view.cluster.reservations.unseen():
-            pod = reservation.pod
-            both = keys.intersection((pod.namespace, name) for name in pod.claims)
-            for key in both if pod.uid != uid else ():
-                if self.claims.claims[key].status.allocation is None:
-                    raise Unreadable(f"claim {key[1]} is being allocated for pod {pod.name}")
+        for other, promise in self.claims.promised.items():  # few: going through all reservations took 0.3 ms a pod
+            reservation = self.view.cluster.reservations.get(other)
+            if reservation is None or other == uid:
+                continue
+            for name in promise.open_ones:
+                if (reservation.pod.namespace, name) in keys:
+                    raise Unreadable(f"claim {name} is being allocated for pod {reservation.pod.name}")
 
     def read(self, pod: Pod, facts: PodFacts) -> PodFacts:
         """The pod with the GPUs of its claims: those that it holds, or the preferred ones that it asks for."""

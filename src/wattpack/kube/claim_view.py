@@ -38,7 +38,7 @@ class ClaimView(Claims):
         self.slices: dict[str, ResourceSlice] = {}
         self.classes: dict[str, DeviceClass] = {}
         self.taken = Taken()  # by uid: of claims what they hold, of pods what is promised to them
-        self.promised: dict[str, Promise] = {}  # by pod uid
+        self.promised: dict[str, Promise] = {}  # by pod uid, until all of its claims are written
         self._stale = False
 
     # ---- slices and classes
@@ -178,7 +178,10 @@ class ClaimView(Claims):
         promise = self.promised.get(pod_uid)
         if promise is not None and claim in promise.open_ones:
             del promise.open_ones[claim]
-            self._hold_promise(pod_uid)
+            if promise.open_ones:
+                self._hold_promise(pod_uid)
+            else:
+                self.withdraw(pod_uid)
 
     def withdraw(self, pod_uid: str) -> None:
         """The pod's claims hold the devices themselves by now, or nobody does."""

@@ -21,6 +21,7 @@ from wattpack.kube.claim_binding import ClaimBinder
 from wattpack.kube.claim_view import ClaimView
 from wattpack.kube.claim_watches import claim_watches
 from wattpack.kube.client import Client
+from wattpack.kube.closed_nodes import NO_DEVICES
 from wattpack.kube.config import Config
 from wattpack.kube.decision import Decision, DecisionLine, line_of
 from wattpack.kube.events import Events
@@ -234,21 +235,21 @@ class Service:
         Unresolvable, so that kube-scheduler does not preempt: it cannot see which GPUs that would free.
         """
         if decision is None:
+            why = self.view.unreadable_nodes
             return FilterAnswer(
-                node_names=[], failed_and_unresolvable_nodes=dict.fromkeys(names, "wattpack: no node known")
+                node_names=[],
+                failed_and_unresolvable_nodes={n: f"wattpack: {why.get(n, 'no node known')}" for n in names},
             )
-        index, verdict = self.view.cluster.index, self.view.cluster.choice.verdict
-        words = {
-            name: closed[name]
-            if name in closed
-            else VERDICT_WORDS[int(verdict[index[name]])]
-            if name in index
-            else self.view.unreadable_nodes.get(name, "not known to wattpack yet")
-            for name in names
-        }
-        return FilterAnswer(
-            node_names=[], failed_and_unresolvable_nodes={n: f"wattpack: {w}" for n, w in words.items()}
-        )
+        why = {name: closed.get(name) or self.why_not(name) for name in names}
+        return FilterAnswer(node_names=[], failed_and_unresolvable_nodes={n: f"wattpack: {w}" for n, w in why.items()})
+
+    def why_not(self, name: str) -> str:
+        """Why the latest decision did not take a node that is open to the pod."""
+        number = self.view.cluster.index.get(name)
+        if number is None:
+            return self.view.unreadable_nodes.get(name, "not known to wattpack yet")
+        code = int(self.view.cluster.choice.verdict[number])
+        return VERDICT_WORDS[code] if code else NO_DEVICES  # it has room, but not on devices that serve the claims
 
     def keep(self, decision: Decision) -> None:
         key = decision.namespace, decision.pod

@@ -9,6 +9,7 @@ import msgspec
 from wattpack.kube.decision import DecisionLine
 from wattpack.kube.measured import PowerRow
 from wattpack.kube.shadow import ShadowTable
+from wattpack.kube.sleep.status import SleepNode
 
 State = Literal["running", "done", "failed", "refused", "cancelled", "gone"]
 ENCODER = msgspec.json.Encoder()
@@ -113,6 +114,7 @@ class NodeScores(msgspec.Struct):
     node: str
     type: str
     scores: list[tuple[float, float, float]]  # by component: raw, normalised, weighted
+    longer_w: float | None  # in the total: watts of keeping the node awake for longer; None: nodes do not sleep
     total: float
     terms: list[list[float]]  # by component: terms times their prices; empty for a score of one term
     cost: Cost
@@ -148,6 +150,7 @@ class Why(msgspec.Struct):
     number: int
     of: int
     load: float
+    when: str  # of a run in time: the time of the decision, and how long the task had waited; "": of arrivals
     policy: str
     chosen_by_auto: str
     steps: list[tuple[str, str]]
@@ -210,21 +213,6 @@ class LiveModel(msgspec.Struct):
     gpus: int
     in_use: float
     power_w: float
-
-
-class SleepNode(msgspec.Struct):
-    """A node that sleeps, changes, or would sleep, as `/sleep` of the service tells."""
-
-    node: str
-    state: str
-    since: str  # UTC; "": awake
-    why: str
-    undo: str  # how a person gets it back
-    idle_w: float
-    asleep_w: float
-    empty_s: float | None
-    would_sleep: bool
-    promised: list[str]  # pods that go there when it is awake
 
 
 class LiveSleep(msgspec.Struct):

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wattpack.engine.core.engine import Engine
-from wattpack.engine.core.explain import Explanation, explain
+from wattpack.engine.core.explain import explain_pick
 from wattpack.engine.core.state import BASE_POWER, CPU_POWER, FRAGMENTATION, GPU_POWER, MICRO
 from wattpack.engine.live.one_decision import place_one, release_one
 from wattpack.model.fragmentation import REASONS
@@ -33,11 +33,9 @@ def cost_of(engine: Engine, k: int, node: int, gpus: int) -> Cost:
     return Cost(after[0] - before[0], after[1] - before[1])
 
 
-def alone(engine: Engine, k: int, luck: NDArray[np.float64], node: int) -> Explanation:
-    """The decision if only this node were offered: its GPUs are those that the policy would pick there."""
-    offered = np.zeros(len(engine.datacenter), dtype=np.bool_)
-    offered[node] = True
-    return explain(engine, k, luck, offered)
+def gpus_on(engine: Engine, k: int, luck: NDArray[np.float64], node: int) -> int:
+    """The GPUs that the policy would pick on this node, as a bit set."""
+    return int(explain_pick(engine.state, engine.plan, engine.scores, k, node, luck))
 
 
 def type_text(datacenter: Datacenter, node: int) -> str:

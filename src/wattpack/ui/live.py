@@ -16,13 +16,15 @@ from wattpack.kube.decision import DecisionLine
 from wattpack.kube.measured import Power
 from wattpack.kube.questions import State
 from wattpack.kube.shadow import ShadowTable
+from wattpack.kube.sleep.states import State as SleepState
+from wattpack.kube.sleep.status import SleepStatus
 from wattpack.model.power import GPU_MILLI
-from wattpack.ui.answers import LiveModel, LiveSleep, LiveView, SleepNode
+from wattpack.ui.answers import LiveModel, LiveSleep, LiveView
 
 TIMEOUT_S = 10
 MAX_BYTES = 256 << 20  # the state of 100,000 nodes
 NOT_THERE = 404  # shadow mode or [sleep] is off, or an earlier version
-AWAKE, ASLEEP = "awake", "asleep"  # states of nodes at `/sleep`
+AWAKE, ASLEEP = SleepState.AWAKE.value, SleepState.ASLEEP.value
 SLEEP_NODES = 40
 COUNTED = re.compile(r'^wattpack_sleep_(changes|errors)_total\{\w+="([^"]*)"\} ([0-9.e+]+)$', re.MULTILINE)
 
@@ -54,7 +56,8 @@ async def live_view(address: str) -> LiveView:
     if state is None:
         raise RunError(f"{address}: no /state there, expected a running `wattpack serve`")
     models = by_model(
-        state, {} if sleep is None else {own.node: own.asleep_w for own in sleep.nodes if own.state == ASLEEP}
+        state,
+        {} if sleep is None else {own["node"]: own["asleep_w"] for own in sleep["nodes"] if own["state"] == ASLEEP},
     )
     return LiveView(
         address=address,
@@ -84,36 +87,23 @@ async def live_view(address: str) -> LiveView:
     )
 
 
-class SleepStatus(msgspec.Struct):
-    """What the page takes from `/sleep`."""
-
-    mode: str
-    acting: bool
-    stopped: str
-    reserve_gpus: int
-    free_gpus: int
-    saved_w: float
-    would_save_w: float
-    nodes: list[SleepNode]
-
-
 def asleep(status: SleepStatus, metrics: str) -> LiveSleep:
     """Nodes that sleep or change, the latest first; nodes that merely may sleep are only counted."""
-    changed = [node for node in status.nodes if node.state != AWAKE]
-    would = [node for node in status.nodes if node.would_sleep]
-    changed.sort(key=lambda node: node.since, reverse=True)
+    changed = [node for node in status["nodes"] if node["state"] != AWAKE]
+    would = [node for node in status["nodes"] if node["would_sleep"]]
+    changed.sort(key=lambda node: node["since"], reverse=True)
     found = COUNTED.findall(metrics)
     return LiveSleep(
-        mode=status.mode,
-        acting=status.acting,
-        stopped=status.stopped,
-        reserve_gpus=status.reserve_gpus,
-        free_gpus=status.free_gpus,
-        saved_w=status.saved_w,
-        would_save_w=status.would_save_w,
-        may_sleep=len(status.nodes),
+        mode=status["mode"],
+        acting=status["acting"],
+        stopped=status["stopped"],
+        reserve_gpus=status["reserve_gpus"],
+        free_gpus=status["free_gpus"],
+        saved_w=status["saved_w"],
+        would_save_w=status["would_save_w"],
+        may_sleep=len(status["nodes"]),
         would_sleep=len(would),
-        states=dict(Counter(node.state for node in changed)),
+        states=dict(Counter(node["state"] for node in changed)),
         nodes=[*changed, *would][:SLEEP_NODES],
         changes={label: int(float(count)) for name, label, count in found if name == "changes"},
         errors=sum(int(float(count)) for name, _, count in found if name == "errors"),

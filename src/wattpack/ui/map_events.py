@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,16 +10,14 @@ from numpy.typing import NDArray
 from wattpack.engine.moments.options import Sleep
 from wattpack.engine.runs.record import Run
 from wattpack.experiments.sleep_and_caps import sleep_of
-from wattpack.experiments.spec.axes import resolve
 from wattpack.experiments.timed import run_timed_scenario
-from wattpack.experiments.timed_experiment import timed_experiment
-from wattpack.experiments.timed_fields import timed_of
 from wattpack.model.nodes import Datacenter
 from wattpack.model.power import PowerProfile
 from wattpack.model.target import Target
 from wattpack.model.tasks import Workload
 from wattpack.ui.scene import play
 from wattpack.ui.sources import Sources
+from wattpack.ui.timed_scene import timed_scenario
 from wattpack.ui.wire import MapRequest
 
 MOST_FRAMES = 12_000  # a fill-up of the built-in datacenter has one a task
@@ -78,25 +76,8 @@ def _arrivals(request: MapRequest, sources: Sources) -> Events:
 
 
 def _over_time(request: MapRequest, sources: Sources) -> Events:
-    profile = sources.profile(request.profile)
-    drawn = request.seed is not None
-    timed = timed_of(
-        {**({"load": request.load, "days": request.days} if drawn else {}), "sleep": request.sleep or None}
-    )
-    experiment = timed_experiment(
-        timed,
-        [sources.datacenter_path(request.datacenter)],
-        [sources.trace_path(request.trace)],
-        [request.policy],
-        1,
-        profile,
-        (request.add, request.remove, request.replace),
-        baseline=False,
-    )
-    if request.seed is not None:
-        blocks = tuple(replace(block, seeds=(request.seed,)) for block in experiment.blocks)
-        experiment = replace(experiment, blocks=blocks)
-    inputs, (scenario,) = resolve(experiment)
+    inputs, scenario = timed_scenario(request, sources)
+    assert scenario.timed is not None
     outcome = run_timed_scenario(scenario, inputs, note_sleep=True)
     record, changes = outcome.record, outcome.record.sleep_changes
     started = np.flatnonzero(record.node >= 0)
@@ -114,14 +95,14 @@ def _over_time(request: MapRequest, sources: Sources) -> Events:
         outcome.datacenter,
         outcome.tasks.workload,
         Target.of(inputs.traces[scenario.trace]),
-        profile,
+        sources.profile(request.profile),
         task,
         record.node[task].astype(np.int64),
         record.gpus[task].astype(np.int64),
         sign,
         np.searchsorted(time_s[order], at, side="right").astype(np.int64),
         at,
-        sleep=sleep_of(timed.sleep, int(outcome.datacenter.gpus.sum())),
+        sleep=sleep_of(scenario.timed.sleep, int(outcome.datacenter.gpus.sum())),
         state_node=changes["node"].astype(np.int64),
         state=changes["state"].astype(np.int64),
         state_ends=np.searchsorted(changes["time_s"], at, side="right").astype(np.int64),

@@ -56,8 +56,8 @@ class Scene(Asked):
     up_to: Annotated[float, Meta(gt=0, le=1.3)] = 1.0  # load at which it ends
 
 
-class MapRequest(Scene):
-    """Every node and GPU, arrival by arrival or over time."""
+class TimedScene(Scene):
+    """A scene arrival by arrival, or over time."""
 
     over: Literal["arrivals", "time"] = "arrivals"
     load: Annotated[float, Meta(gt=0, le=10)] = 0.7  # of a run in time
@@ -65,7 +65,11 @@ class MapRequest(Scene):
     sleep: Short = ""  # of a run in time: "on", or knobs
 
 
-class WhyRequest(Scene):
+class MapRequest(TimedScene):
+    """Every node and GPU."""
+
+
+class WhyRequest(TimedScene):
     """Why a task of a scene goes where it goes: its number from 1 on, or its name."""
 
     task: Name = "1"

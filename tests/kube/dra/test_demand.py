@@ -52,7 +52,7 @@ def test_an_amount_of_memory_is_the_share_of_the_smallest_gpu_that_serves_it() -
 
     slices = [make_slice(gpu("40Gi"), node="n1"), make_slice(gpu("80Gi"), node="n2")]
     asked = exactly(capacity={"requests": {"memory": "20Gi"}})
-    assert words(demands(slices, asked)) == [(1, 500, {"n1": 1, "n2": 1})]
+    assert words(demands(slices, asked))[0] == (1, 500, {"n1": 1, "n2": 1})
     assert words(demands(slices, exactly(capacity={"requests": {"memory": "60Gi"}}))) == [(1, 750, {"n2": 1})]
 
 
@@ -94,12 +94,49 @@ def test_what_our_model_does_not_have_is_refused_with_claim_and_request(requests
     assert str(fault.value).startswith(why)
 
 
-def test_devices_with_binding_conditions_and_gpus_of_several_nodes_are_never_chosen() -> None:
+@pytest.mark.parametrize("mode", ["ExactCount", "All"])
+def test_devices_with_binding_conditions_and_gpus_of_several_nodes_are_refused_by_name(mode: str) -> None:
     waits = make_slice(device("gpu-0", bindingConditions=["ready"]))
     remote = make_slice(device("gpu-0"), node="", pool="fabric", allNodes=True)
-    for slices in ([waits], [remote]):
-        with pytest.raises(Unreadable, match="no device of any node serves it"):
-            demands(slices, exactly())
+    for slices, why in (
+        ([waits], r"n1/gpu-0: binding conditions \(ready\) are not supported"),
+        ([remote], "fabric/gpu-0: a GPU that several nodes can reach is not supported"),
+    ):
+        with pytest.raises(Unreadable, match=why):
+            demands(slices, exactly(allocationMode=mode))
+
+
+def test_all_devices_cannot_be_had_where_one_has_a_taint_that_is_not_tolerated() -> None:
+    """As kube-scheduler decides; a number of devices is served by the others."""
+    taint = {"key": "broken", "effect": "NoSchedule"}
+    slices = [make_slice(device("gpu-0", taints=[taint]), device("gpu-1")), FOUR]
+    assert words(demands(slices, exactly())) == [(1, 1000, {"n1": 0b10, "n2": 0b1111})]
+    assert words(demands(slices, exactly(allocationMode="All"))) == [(4, 1000, {"n2": 0b1111})]
+    with pytest.raises(Unreadable, match="n1/gpu-0: the request does not tolerate its taint broken:NoSchedule"):
+        demands(slices[:1], exactly(allocationMode="All"))
+    lenient = exactly(allocationMode="All", tolerations=[{"key": "broken", "operator": "Exists"}])
+    assert words(demands(slices[:1], lenient)) == [(2, 1000, {"n1": 0b11})]
+
+
+def test_where_the_largest_share_has_no_room_smaller_ones_follow_on_the_devices_that_give_them() -> None:
+    """10 GiB are 625 milli of 16 GiB, 250 of 40 and 125 of 80."""
+    sizes = {"n1": ("16Gi", "80Gi"), "n2": ("40Gi",)}
+    slices = [
+        make_slice(
+            *(
+                device(f"gpu-{i}", allowMultipleAllocations=True, capacity={"memory": size})
+                for i, size in enumerate(each)
+            ),
+            node=node,
+        )
+        for node, each in sizes.items()
+    ]
+    found = demands(slices, exactly(capacity={"requests": {"memory": "10Gi"}}))
+    assert words(found) == [
+        (1, 625, {"n1": 0b11, "n2": 0b1}),
+        (1, 250, {"n1": 0b10, "n2": 0b1}),
+        (1, 125, {"n1": 0b10}),
+    ]
 
 
 def test_a_class_that_gpus_and_other_devices_serve_alike_is_refused() -> None:

@@ -22,11 +22,11 @@ from wattpack.engine.core.engine import Engine
 from wattpack.engine.core.explain import Explanation, explain
 from wattpack.engine.moments.options import BACKFILL
 from wattpack.engine.moments.simulate import new_simulation
+from wattpack.engine.moments.why import placement
 from wattpack.engine.runs.arrivals import draw_luck, run_arrivals
 from wattpack.engine.runs.record import gpu_index_text
 from wattpack.errors import UserError
 from wattpack.jit import say_if_compiling
-from wattpack.model.fit import VERDICT_WORDS
 from wattpack.model.target import Target
 from wattpack.model.tasks import TaskClass, Workload
 from wattpack.policies.expression import FILL_UP, canonical
@@ -60,7 +60,8 @@ def explain_command(
 ) -> None:
     """Place the tasks that come before TASK, then show how the policy sees every node for it.
 
-    With --at, run the tasks at their times, and say what became of TASK by then or why it still waits.
+    With --at, run the tasks at their times, and say what became of TASK by then, with the decision that placed it, or
+    why it still waits.
 
     Parameters
     ----------
@@ -132,6 +133,7 @@ def explain_command(
     workload = read_workload(tasks)
     trace = workload if target is None else load_trace(target)
     index = task_index(workload, task, tasks)
+    k = int(workload.sequence[index])
     if at is not None:
         timed = read_timed_tasks(tasks)
         options = options_at(at, queue, patience, budget_kw, timed.start)
@@ -140,11 +142,16 @@ def explain_command(
         say_if_compiling("wattpack.engine.moments.loop")
         mix, choice = resolve(policy, datacenter, trace, watts, FILL_UP)
         with faults_of(plugin or []):
-            rng = seeded(seed).policy
-            simulation = new_simulation(datacenter, timed, mix, Target.of(trace), rng, watts, options)
+            told = (datacenter, timed, mix, Target.of(trace))
+            simulation = new_simulation(*told, seeded(seed).policy, watts, options)
             simulation.to_end()
+            again = new_simulation(*told, seeded(seed).policy, watts, options)
+            decided = placement(again, index) if simulation.run.tasks.node[index] >= 0 else None
         for line in say_at(simulation, index):
             print(line)
+        if decided is not None:
+            moment = f"at {float(again.run.now[0].clock_s):,.0f} s"
+            print_explanation(decided, workload.classes[k], workload.task_name(index), moment, top)
         return
     if sleep is not None or cap or cap_speed is not None:
         raise UserError("--sleep or --cap without --at: a decision alone has no time, expected --at TIME too")
@@ -152,7 +159,6 @@ def explain_command(
     say_if_compiling("wattpack.engine.core.explain")
     luck = draw_luck(workload, seeded(seed).policy)
     before = Workload(workload.classes, workload.sequence[:index], workload.task_names, workload.name)
-    k = int(workload.sequence[index])
     mix, choice = resolve(policy, datacenter, trace, watts, FILL_UP)
     with faults_of(plugin or []):
         engine = Engine(datacenter, workload.classes, mix, Target.of(trace), watts)
@@ -160,7 +166,8 @@ def explain_command(
         explanation = explain(engine, k, luck[index])
     if choice is not None:
         print(choice.text)
-    print_explanation(explanation, workload.classes[k], workload.task_name(index), index, top)
+    moment = f"after {index} earlier tasks"
+    print_explanation(explanation, workload.classes[k], workload.task_name(index), moment, top)
 
 
 def explain_live(pod: str, server: str | None) -> None:
@@ -187,11 +194,11 @@ def task_index(workload: Workload, name: str, file: Path) -> int:
     return same[0] - 1
 
 
-def print_explanation(explanation: Explanation, task: TaskClass, name: str, index: int, top: int) -> None:
+def print_explanation(explanation: Explanation, task: TaskClass, name: str, moment: str, top: int) -> None:
     console = wide_console(200)
-    console.print(Text(f"task {name} ({task.text}), after {index} earlier tasks, policy {explanation.mix.expression}"))
-    fitting = [int(n) for n in explanation.order if explanation.verdict[n] == 0]
-    refused = [int(n) for n in explanation.order if explanation.verdict[n] != 0]
+    console.print(Text(f"task {name} ({task.text}), {moment}, policy {explanation.mix.expression}"))
+    fitting = [int(n) for n in explanation.order if explanation.takes_part[n]]
+    refused = [int(n) for n in explanation.order if not explanation.takes_part[n]]
     shown, hidden = (fitting, refused) if top == 0 else (fitting[:top], refused[:top])
     if fitting:
         console.print(score_table(explanation, shown))
@@ -202,8 +209,7 @@ def print_explanation(explanation: Explanation, task: TaskClass, name: str, inde
                 console.print(term_table(explanation, c, shown))
     if refused:
         console.print(refusal_table(explanation, hidden))
-        counts = {reason: int((explanation.verdict == code).sum()) for code, reason in enumerate(VERDICT_WORDS) if code}
-        reasons = "; ".join(f"{reason}: {count}" for reason, count in counts.items() if count)
+        reasons = "; ".join(f"{reason}: {count}" for reason, count in explanation.reasons.items())
         console.print(Text(f"{len(refused)} nodes do not fit, {len(hidden)} shown ({reasons})"))
     if explanation.node < 0:
         console.print(Text("decision: the task fits nowhere and fails"))
@@ -258,5 +264,5 @@ def refusal_table(explanation: Explanation, nodes: list[int]) -> Table:
     table.add_column("node")
     table.add_column("does not fit: first reason")
     for n in nodes:
-        table.add_row(Text(explanation.datacenter.names[n]), VERDICT_WORDS[int(explanation.verdict[n])])
+        table.add_row(Text(explanation.datacenter.names[n]), explanation.reason(n))
     return table

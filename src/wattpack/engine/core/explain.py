@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wattpack.engine.core.combine import combine_nodes, component_scores, normalise
-from wattpack.engine.core.decide import decide_among
+from wattpack.engine.core.decide import decide_among, decide_among_closed
 from wattpack.engine.core.engine import Engine
 from wattpack.engine.core.faults import KIND, NO_FAULT
 from wattpack.engine.core.pick import pick
@@ -17,8 +17,8 @@ from wattpack.engine.core.plan import Plan
 from wattpack.engine.core.pricing import FIRST_TERM_100, treat_first_term
 from wattpack.engine.core.score_cache import Scores
 from wattpack.engine.core.state import NOWHERE, State
-from wattpack.jit import kernel
-from wattpack.model.fit import fits
+from wattpack.jit import kernel, step
+from wattpack.model.fit import FITS, VERDICT_WORDS, fits
 from wattpack.model.nodes import Datacenter
 from wattpack.model.policy import Mix
 
@@ -42,10 +42,54 @@ def explain_decision(
     Filled: verdict, int64[nodes]; raw and normal, float64[components, nodes]; priced, float64[terms, nodes], what each
     term adds to `raw`; total, float64[nodes].
     """
-    scratch, terms = scores.scratch, scores.cache.terms[state.columns.of[k].column]
     chosen = decide_among(state, plan, scores, k, luck[0], offered)
     if state.fault[KIND] != NO_FAULT:
         return NOWHERE
+    write_down(state, plan, scores, k, luck, verdict, raw, normal, priced, total)
+    return chosen
+
+
+@kernel
+def explain_closed(
+    state: State,
+    plan: Plan,
+    scores: Scores,
+    k: int,
+    luck: Any,
+    low: int,
+    high: int,
+    offered: Any,
+    verdict: Any,
+    raw: Any,
+    normal: Any,
+    priced: Any,
+    total: Any,
+) -> int:
+    """`explain_decision` among the nodes with low <= `closed` <= high. `offered` is filled: those that were scored."""
+    chosen = decide_among_closed(state, plan, scores, k, luck[0], low, high)
+    if state.fault[KIND] != NO_FAULT:
+        return NOWHERE
+    for n in range(len(offered)):
+        offered[n] = scores.scratch.mask[n] >= 0
+    write_down(state, plan, scores, k, luck, verdict, raw, normal, priced, total)
+    return chosen
+
+
+@step
+def write_down(
+    state: State,
+    plan: Plan,
+    scores: Scores,
+    k: int,
+    luck: Any,
+    verdict: Any,
+    raw: Any,
+    normal: Any,
+    priced: Any,
+    total: Any,
+) -> None:
+    """What a decision that has just been made looked at."""
+    scratch, terms = scores.scratch, scores.cache.terms[state.columns.of[k].column]
     for n in range(len(state.nodes)):
         verdict[n] = fits(state.nodes[n], state.tasks[k])
     for component in range(len(plan.parts)):
@@ -65,12 +109,16 @@ def explain_decision(
     combine_nodes(state, plan, scores, k, luck[0], scratch.mask, scratch.taking_part[0])
     for n in range(len(state.nodes)):
         total[n] = scratch.total[n]
-    return chosen
 
 
 @kernel
 def explain_pick(state: State, plan: Plan, scores: Scores, k: int, n: int, luck: Any) -> int:
     return pick(state, plan, scores, k, n, luck[1])
+
+
+# Why a node that fits takes no part.
+NOT_AWAKE = "not awake"
+LIKE_ANOTHER = "empty, as another node of its type, which stands for it"
 
 
 @dataclass(frozen=True)
@@ -90,6 +138,7 @@ class Explanation:
     priced: NDArray[np.float64]  # [terms, nodes] of all components in a row; a component's raw score is their sum
     # [nodes] in `total`, beside the scores: watts of keeping the node awake for longer; None: nodes do not sleep
     extension_w: NDArray[np.float64] | None = None
+    left_out: str = NOT_AWAKE  # why nodes that fit are not offered
 
     @property
     def takes_part(self) -> NDArray[np.bool_]:
@@ -97,13 +146,34 @@ class Explanation:
         return (self.verdict == 0) & self.offered
 
     @property
+    def reasons(self) -> dict[str, int]:
+        """Nodes that do not take part, by the first reason."""
+        counts = {words: int((self.verdict == code).sum()) for code, words in enumerate(VERDICT_WORDS) if code != FITS}
+        counts[self.left_out] = int(((self.verdict == FITS) & ~self.offered).sum())
+        return {words: count for words, count in counts.items() if count}
+
+    def reason(self, n: int) -> str:
+        """Why node `n` does not take part."""
+        verdict = int(self.verdict[n])
+        return self.left_out if verdict == FITS else VERDICT_WORDS[verdict]
+
+    @property
     def order(self) -> NDArray[np.int64]:
         """Nodes that take part, best first (ties in node order), then the others in node order."""
         return np.lexsort((np.arange(len(self.offered)), np.where(self.takes_part, -self.total, np.inf)))
 
 
-def explain(engine: Engine, k: int, luck: NDArray[np.float64], offered: NDArray[np.bool_] | None = None) -> Explanation:
-    """The decision that `engine` would make now for class `k`; the state stays as it is."""
+def explain(
+    engine: Engine,
+    k: int,
+    luck: NDArray[np.float64],
+    offered: NDArray[np.bool_] | None = None,
+    closed: tuple[int, int] | None = None,
+) -> Explanation:
+    """The decision that `engine` would make now for class `k`; the state stays as it is.
+
+    `closed`: among the nodes in these states of sleep (first and last), in the place of the nodes awake.
+    """
     components, nodes = len(engine.mix.components), len(engine.datacenter)
     offered = np.ones(nodes, dtype=np.bool_) if offered is None else offered
     raw, normal = np.full((components, nodes), np.nan), np.full((components, nodes), np.nan)
@@ -111,11 +181,17 @@ def explain(engine: Engine, k: int, luck: NDArray[np.float64], offered: NDArray[
     priced = np.full((int(engine.plan.parts.terms_end[-1]), nodes), np.nan)
     total = np.full(nodes, np.nan)
     tables = (verdict, raw, normal, priced, total)
-    chosen = int(explain_decision(engine.state, engine.plan, engine.scores, k, luck, offered, *tables))
+    if closed is None:
+        chosen = int(explain_decision(engine.state, engine.plan, engine.scores, k, luck, offered, *tables))
+    else:
+        chosen = int(explain_closed(engine.state, engine.plan, engine.scores, k, luck, *closed, offered, *tables))
     engine.stop_if_faulty()
     gpus = int(explain_pick(engine.state, engine.plan, engine.scores, k, chosen, luck)) if chosen != NOWHERE else 0
     for values in (raw, normal, priced, total):
         values[..., (verdict > 0) | ~offered] = np.nan
     weights = np.array([[component.weight] for component in engine.mix.components])
     scores = (raw, normal, normal * weights, total)
-    return Explanation(engine.datacenter, engine.mix, verdict, offered, *scores, chosen, gpus, priced)
+    left_out = NOT_AWAKE if closed is None else LIKE_ANOTHER
+    return Explanation(
+        engine.datacenter, engine.mix, verdict, offered, *scores, chosen, gpus, priced, left_out=left_out
+    )

@@ -42,7 +42,7 @@ from wattpack.model.tasks import Workload
 
 # What `run_moments` returns.
 GOES_ON = 0
-ENDED = 1  # at the end of the horizon, or after a fault (`state.fault`)
+ENDED = 1  # at the end of the horizon, after a fault (`state.fault`), or before the task that is watched is placed
 MOVES = 2  # Python moves placed tasks, then it goes on
 WINDOW_CLOSES = 3  # Python places the tasks of a batch window, then it goes on
 

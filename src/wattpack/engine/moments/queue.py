@@ -35,6 +35,7 @@ DROPS, WAITS_IN_LINE, MAY_BE_OVERTAKEN = (DISCIPLINES.index(name) for name in (D
 STARTED = 0  # or placed on a node that wakes first
 CANNOT = 1  # it fits no node, or its placement would exceed the budget
 FAULT = 2  # of a score or price; the run must end
+REACHED = 3  # the decision for the task that is watched; the run ends before it is placed
 
 
 @step
@@ -112,6 +113,9 @@ def try_to_start(state: State, plan: Plan, scores: Scores, run: MomentRun, i: in
     gpus = pick(state, plan, scores, k, n, run.luck[i, 1])
     if len(run.budget_s) > 0 and exceeds_budget(state, run, k, n, gpus):
         return CANNOT
+    if i == run.now[0].watched:
+        run.now[0].reached = 1
+        return REACHED
     leave_queue(state, run, i)
     place_there(state, plan, run, k, n, gpus)
     if run.busy.on:
@@ -155,13 +159,13 @@ def start(state: State, run: MomentRun, i: int, n: int, gpus: int, now_s: float)
 
 @inner
 def pass_over_queue(state: State, plan: Plan, scores: Scores, run: MomentRun, now_s: float) -> bool:
-    """Step 3 of a moment: start what can start, in order of arrival. Returns whether there was a fault."""
+    """Step 4 of a moment: start what can start, in order of arrival. Returns whether the run ends here."""
     while True:
         i = first_untried(run) if run.discipline == MAY_BE_OVERTAKEN else oldest_waiting(run)
         if i == NOBODY:
             return False
         result = try_to_start(state, plan, scores, run, i, now_s)
-        if result == FAULT:
+        if result in (FAULT, REACHED):
             return True
         if result == CANNOT and run.discipline == WAITS_IN_LINE:
             return False

@@ -68,6 +68,8 @@ NOW = np.dtype(
         ("moved_at", "i8"),  # tasks that had joined at the last look whether it is time for moves
         ("next_move_s", "f8"),  # time of the next round of moves; inf: there is none
         ("look_again", "i8"),  # 1: tasks were moved at this instant, so that others may start and nodes may sleep
+        ("watched", "i8"),  # the run ends just before this task is placed; NOBODY: it does not
+        ("reached", "i8"),  # 1: it has ended there
     ]
 )
 
@@ -139,6 +141,8 @@ class Now(Protocol):
     moved_at: int
     next_move_s: float
     look_again: int
+    watched: int
+    reached: int
 
 
 class Mark(Protocol):

@@ -103,7 +103,7 @@ def new_moment_run(
     steps, speeds = options.budget_w, options.speeds
     budget_mw = np.array([inf]) if steps is None else np.append(steps.value[:1], steps.value) * 1000
     now = rows(1, NOW)
-    now.clock_s, now.next_move_s = begin_s, begin_s + options.move_every_s
+    now.clock_s, now.next_move_s, now.watched = begin_s, begin_s + options.move_every_s, NOBODY
     if steps is not None:  # those that began before the run are no events of it
         now.budget_steps = np.searchsorted(steps.time_s, begin_s, side="right")
     moments = len(tasks) * (3 if options.patience_s < inf else 2) + len(budget_mw) + 1

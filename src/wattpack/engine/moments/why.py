@@ -1,4 +1,4 @@
-"""Why a task has not started: what holds it back at the end of a simulation, without changing anything."""
+"""Why a task is where it is: the decision that placed it; or what holds it back at the end of a simulation."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from wattpack.engine.moments.record import NO_PART, WAITING
 from wattpack.engine.moments.simulate import Simulation
 from wattpack.model.fit import FITS
 from wattpack.model.power import added_power_mw, total_power
-from wattpack.model.sleeping import AWAKE
+from wattpack.model.sleeping import AWAKE, TIERS
 
 # What holds a waiting task back.
 NOT_ARRIVED = "not arrived"
@@ -86,11 +86,30 @@ def why(simulation: Simulation, task: int) -> Why:
     return Why(task, held_by, outcome, explanation, len(waits), ahead, first, added_w, committed_w, budget_w)
 
 
+def placement(simulation: Simulation, task: int) -> Explanation | None:
+    """Run up to the moment at which `task` is placed, and explain that decision; None if no node ever takes it.
+
+    Afterwards the engine and the run are as they are just before it is placed; a task that waits for the wake of its
+    node is placed when the wake is ordered.
+    """
+    run = simulation.run
+    run.now[0].watched = task
+    simulation.to_end()
+    if run.now[0].reached == 0:
+        return None
+    k, nodes = int(run.tasks.task_class[task]), np.asarray(simulation.engine.state.nodes.closed)
+    found = explain(simulation.engine, k, run.luck[task], nodes == AWAKE)
+    for tier in TIERS[1:]:  # as decide_somewhere of sleep.py
+        if found.node == NOWHERE and run.sleep.on:
+            found = explain(simulation.engine, k, run.luck[task], closed=tier)
+    return with_extension(simulation, task, found) if run.busy.on else found
+
+
 def with_extension(simulation: Simulation, task: int, found: Explanation) -> Explanation:
-    """The decision with what the node's longer busy time costs, as the run makes it (extension.py)."""
+    """The decision with what the node's longer busy time costs now, as the run makes it (extension.py)."""
     run, engine = simulation.run, simulation.engine
     more_w = np.zeros(len(found.total))
-    extensions_w(engine.state, run, task, run.horizon_s, more_w)
+    extensions_w(engine.state, run, task, float(run.now[0].clock_s), more_w)
     total = found.total - more_w * engine.mix.components[0].weight
     node, gpus = found.node, found.gpus
     if found.takes_part.any():

@@ -2,7 +2,8 @@
 
 Requests for devices that are not GPUs, and requests with admin access, take no GPUs. A share depends on the device: the
 same memory is more of a small GPU. The largest share that any device of the cluster gives is what counts until the pod
-is on its node. What our model does not have (shares of several GPUs at once) is refused with the request's name.
+is on its node; where no GPU has that much left, smaller shares follow, on the devices that give them. What our model
+does not have (shares of several GPUs at once) is refused with the request's name.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ class _Shape(NamedTuple):
 
     milli: int  # of each GPU; 0: it asks for other devices
     by_node: dict[str, tuple[int, int]]  # devices that serve it, and the GPUs that they are on, as a bit set
+    by_share: dict[int, dict[str, int]]  # milli -> node -> the GPUs of which it takes so much, as a bit set
     faults: tuple[str, ...]
 
 
@@ -79,7 +81,22 @@ def _demands(wanted: Wanted, inventory: Inventory, nodes: Sequence[Node]) -> lis
         first = gpu[0][0] if gpu else wanted.asks[0]
         raise Unreadable(f"{first.words}: no node has all the devices that the claims ask for together")
     # `All` means another number on other nodes: the smaller first, which keeps large nodes for pods that name a number.
-    return [Demand(wanted, number, milli if number else 0, by_number[number]) for number in sorted(by_number)]
+    found = [Demand(wanted, number, milli if number else 0, by_number[number]) for number in sorted(by_number)]
+    if len(gpu) == 1 and gpu[0][0].number == 1:
+        found += _smaller_shares(found[0], gpu[0][1])
+    return found
+
+
+def _smaller_shares(largest: Demand, shape: _Shape) -> list[Demand]:
+    """The same demand where the request takes less of a GPU, the larger shares first."""
+    found = []
+    usable = dict.fromkeys(largest.usable, 0)
+    for milli in sorted(shape.by_share)[:-1]:
+        for name, bits in shape.by_share[milli].items():
+            if name in usable:
+                usable[name] |= bits
+        found.append(largest._replace(gpu_milli=milli, usable={name: bits for name, bits in usable.items() if bits}))
+    return [one for one in reversed(found) if one.usable]
 
 
 def _on_node(ask: Ask, shape: _Shape, node: str) -> int | None:
@@ -90,7 +107,7 @@ def _on_node(ask: Ask, shape: _Shape, node: str) -> int | None:
 
 def _shape(ask: Ask, inventory: Inventory, nodes: Sequence[Node]) -> _Shape:
     by_node: dict[str, tuple[int, int]] = {}
-    millis: set[int] = set()
+    by_share: dict[int, dict[str, int]] = {}
     faults: dict[str, None] = {}
     kind = ask.kind
     for node in nodes:
@@ -100,11 +117,13 @@ def _shape(ask: Ask, inventory: Inventory, nodes: Sequence[Node]) -> _Shape:
         bits = 0
         for offered in found.devices:
             milli = 0 if ask.admin else inventory.milli(kind, offered)
-            millis.add(milli)
             part = inventory.part(offered)
-            bits |= 1 << part.gpu if milli and part is not None else 0
+            own = 1 << part.gpu if milli and part is not None else 0
+            there = by_share.setdefault(milli, {})
+            there[node.metadata.name] = there.get(node.metadata.name, 0) | own
+            bits |= own
         if found.devices:
             by_node[node.metadata.name] = len(found.devices), bits
-    if 0 in millis and len(millis) > 1:
+    if 0 in by_share and len(by_share) > 1:
         raise Unreadable(f"{ask.words}: GPUs and other devices serve it alike, expected a class of one kind")
-    return _Shape(max(millis, default=0), by_node, tuple(faults))
+    return _Shape(max(by_share, default=0), by_node, by_share, tuple(faults))

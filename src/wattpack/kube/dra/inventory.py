@@ -43,7 +43,7 @@ class Inventory:
         # Thousands of devices are alike but for their names: a request is evaluated once for each sort of them.
         self._sorts: dict[bytes, int] = {}
         self._sort_of: dict[Offered, int] = {}
-        self._serving: dict[Ask, dict[int, bool | SelectorError]] = {}
+        self._serving: dict[Ask, dict[int, bool | str | SelectorError]] = {}  # a text: why it cannot be had
         # A new amount is no new selector: devices differ in their UUIDs, and evaluating CEL on each is what costs.
         self._selected: dict[str, dict[Ask, Matching]] = {}  # by node, of requests without their capacity
         self._amounts: dict[tuple[Capacities, bytes], AmountsNano | None] = {}
@@ -87,23 +87,29 @@ class Inventory:
         return found
 
     def _find(self, ask: Ask, devices: NodeDevices) -> Matching:
+        """A request for all devices finds none if one of those that match cannot be had, as in kube-scheduler."""
         found: list[Offered] = []
-        fault = devices.faults[0] if devices.faults and ask.number == 0 else ""
+        every = ask.number == 0
+        fault = devices.faults[0] if devices.faults and every else ""
         answers = self._serving.setdefault(ask, {})
         for offered in devices.devices:
             sort = self.sort(offered)
             answer = answers.get(sort)
             if answer is None:
                 try:
-                    answer = self.selects(ask, offered)
+                    answer = self.selects(ask, offered) and (not_to_be_had(ask, offered) or True)
                 except SelectorError as problem:
                     answer = problem
                 answers[sort] = answer
             if isinstance(answer, SelectorError):
-                return Matching(() if ask.number == 0 else tuple(found), str(answer))
-            if answer:
+                return Matching(() if every else tuple(found), str(answer))
+            if answer is True:
                 found.append(offered)
-        return Matching(() if fault else tuple(found), fault)
+            elif answer and (every or not found):
+                fault = fault or f"device {offered.id}: {answer}"
+        if every and fault:
+            return Matching((), fault)
+        return Matching(tuple(found), "" if found else fault)
 
     def sort(self, offered: Offered) -> int:
         """The same number for devices that differ in name, pool and node alone: they serve the same requests."""
@@ -115,16 +121,10 @@ class Inventory:
             found = self._sort_of[offered] = self._sorts.setdefault(text, len(self._sorts))
         return found
 
-    def selects(self, ask: Ask, offered: Offered) -> bool:
-        """Whether the device serves the request if it has the capacity; raises SelectorError."""
-        if not all(matches(expression, offered) for expression in ask.selectors):
-            return False
-        if not all(map(ask.tolerates, offered.device.taints)):
-            return False
-        if offered.device.binding_conditions:
-            return False  # kube-scheduler waits for them before it binds; we do not
-        # A GPU that several nodes can reach is on none of them, and our model has nodes with GPUs.
-        return bool(offered.node) or not is_gpu(offered)
+    @staticmethod
+    def selects(ask: Ask, offered: Offered) -> bool:
+        """Whether the selectors of class and request hold; raises SelectorError."""
+        return all(matches(expression, offered) for expression in ask.selectors)
 
     def amounts(self, ask: Ask, offered: Offered) -> AmountsNano | None:
         """What the request consumes of the device's capacity; None: it has too little. The same for equal devices."""
@@ -146,6 +146,18 @@ class Inventory:
         if key not in self._milli:
             self._milli[key] = share_milli(self.amounts(ask, offered) or {}, offered, part.milli)
         return self._milli[key]
+
+
+def not_to_be_had(ask: Ask, offered: Offered) -> str:
+    """Why a device that matches cannot be allocated for the request; "": it can."""
+    for taint in offered.device.taints:
+        if not ask.tolerates(taint):
+            return f"the request does not tolerate its taint {taint.key}:{taint.effect}"
+    if offered.device.binding_conditions:  # kube-scheduler waits for them before it binds; we do not
+        return f"binding conditions ({', '.join(offered.device.binding_conditions)}) are not supported"
+    if not offered.node and is_gpu(offered):  # our model has nodes with GPUs
+        return "a GPU that several nodes can reach is not supported"
+    return ""
 
 
 def share_milli(amounts: Mapping[str, int], offered: Offered, of_milli: int = GPU_MILLI) -> int:

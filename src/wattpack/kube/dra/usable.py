@@ -9,11 +9,11 @@ from __future__ import annotations
 from wattpack.kube.dra.allocate import NotAllocatableError, allocate
 from wattpack.kube.dra.demand import Demand
 from wattpack.kube.dra.inventory import Inventory
-from wattpack.kube.dra.pools import Offered
+from wattpack.kube.dra.pools import DeviceId, Offered
 from wattpack.kube.dra.rules import attribute_value
 from wattpack.kube.dra.taken import Taken
 from wattpack.kube.dra.wanted import Ask, Wanted
-from wattpack.kube.gpus import gpu_numbers
+from wattpack.kube.gpus import bits, gpu_numbers
 from wattpack.kube.objects import Node
 
 
@@ -24,9 +24,28 @@ def usable_now(demand: Demand, node: Node, taken: Taken, inventory: Inventory) -
     for number in gpu_numbers(demand.usable.get(node.metadata.name, 0)):
         if any(_can_have(ask, node, number, taken, inventory) for ask in wanted.asks if not ask.admin):
             free |= 1 << number
-    groups = [bits for bits in _groups(wanted, free, node, inventory) if bits.bit_count() >= demand.num_gpu]
-    fitting = [bits for bits in groups if _fits(wanted, bits, node, taken, inventory)]
-    return min(fitting, key=lambda bits: (bits.bit_count(), bits), default=0)
+    groups = [group for group in _groups(wanted, free, node, inventory) if group.bit_count() >= demand.num_gpu]
+    fitting = [group for group in groups if _fits(wanted, group, node, taken, inventory)]
+    return min(fitting, key=lambda group: (group.bit_count(), group), default=0)
+
+
+def first_fit(demand: Demand, node: Node, taken: Taken, inventory: Inventory) -> int | None:
+    """The GPUs of the first devices that serve the demand, as a bit set; None: no devices do.
+
+    They always do, where a choice among all usable GPUs may not: one request may match fewer of them than another.
+    """
+    try:
+        found = allocate(demand.wanted, node, demand.usable.get(node.metadata.name, 0), taken, inventory)
+    except NotAllocatableError:
+        return None
+    devices = inventory.pools.devices
+    parts = (
+        inventory.part(devices[DeviceId(result.driver, result.pool, result.device)])
+        for results in found.values()
+        for result in results
+        if not result.admin_access
+    )
+    return bits(part.gpu for part in parts if part is not None)
 
 
 def _can_have(ask: Ask, node: Node, number: int, taken: Taken, inventory: Inventory) -> bool:

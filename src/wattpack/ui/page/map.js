@@ -2,7 +2,7 @@
 
 import { byId, element } from "./parts.js";
 import { allChoices, ask, fillSelect, tried } from "./asking.js";
-import { policiesOf, takeAddress } from "./scene.js";
+import { addressOf, policiesOf, showOver, takeAddress, timedSceneOf } from "./scene.js";
 import { nodeText, showNode } from "./map_node.js";
 import { MapData } from "./map_data.js";
 import { cssOf, ownersOf, scaleOf, sleepOf } from "./map_colours.js";
@@ -19,19 +19,14 @@ export async function openMap() {
     setUp();
   }
   const given = takeAddress("map");
-  showFields();
+  showOver("map");
   if (!state.asked || given.datacenter) await load(Number(given.at));
 }
 
 export function closeMap() { stop(); }
 
 function request(policy) {
-  const text = (id) => byId(`map-${id}`).value;
-  const words = (id) => text(id).split(/[\s,;]+/).filter(Boolean);
-  return {
-    datacenter: text("datacenter"), trace: text("trace"), policy, seed: text("order") === "file" ? null : Number(text("seed")),
-    over: text("over"), load: Number(text("load")), days: Number(text("days")), add: words("add"), sleep: text("over") === "time" ? text("sleep") : "",
-  };
+  return { ...timedSceneOf("map"), policy };
 }
 
 const load = tried(async (at) => {
@@ -135,7 +130,7 @@ export function goTo(frame) {
 
 function when(data) {
   const { at } = data.totals(), events = data.of.ends[data.frame];
-  if (byId("map-over").value === "arrivals") return `${events.toLocaleString("en")} tasks, load ${at.toFixed(3)}`;
+  if (state.asked.over === "arrivals") return `${events.toLocaleString("en")} tasks, load ${at.toFixed(3)}`;
   const day = Math.floor(at / DAY), rest = at - day * DAY, pad = (value) => String(Math.floor(value)).padStart(2, "0");
   return `day ${day + 1}, ${pad(rest / HOUR)}:${pad(rest % HOUR / 60)}`;
 }
@@ -177,12 +172,8 @@ function pin(n) {
   showNode(byId("map-node"), state.sides, state.pinned, whyOf);
 }
 
-// The address of "Why here?" for a task; a run in time has none.
-function whyOf(policy, task) {
-  if (byId("map-over").value !== "arrivals") return "";
-  const { datacenter, trace, seed, add } = request(policy);
-  return `/why?${new URLSearchParams({ datacenter, trace, policy, seed: seed === null ? "" : String(seed), add: add.join(" "), task: String(task + 1) })}`;
-}
+// The address of "Why here?" for a task of the map that is shown: the form may have been changed since.
+const whyOf = (policy, task) => `/why?${addressOf({ ...state.asked, policy }, { task: String(task + 1) })}`;
 
 function key(event, place) {
   const { drawing } = state.sides[place], moves = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
@@ -214,23 +205,15 @@ function stop() {
   details();
 }
 
-// Those of a run in time only there.
-function showFields() {
-  for (const part of document.querySelectorAll("[data-over]")) part.hidden = part.dataset.over !== byId("map-over").value;
-  byId("map-seed").disabled = byId("map-order").value === "file";
-}
-
 function setUp() {
   fillSelect(byId("map-datacenter"), choices.datacenters.map((own) => [own.name, own.name]), "");
   fillSelect(byId("map-trace"), choices.traces.map((own) => [own.name, own.name]), "");
   fillSelect(byId("map-policy"), policiesOf(choices), "fgd");
   fillSelect(byId("map-other"), [["", "none"], ...policiesOf(choices)], "ocs");
-  byId("map-form").addEventListener("input", showFields);
+  byId("map-form").addEventListener("input", () => showOver("map"));
   byId("map-form").addEventListener("submit", (event) => {
     event.preventDefault();
-    const asked = request(byId("map-policy").value);
-    const kept = { datacenter: asked.datacenter, trace: asked.trace, policy: asked.policy, other: byId("map-other").value, order: byId("map-order").value, seed: String(byId("map-seed").value), over: asked.over, load: String(asked.load), days: String(asked.days), sleep: asked.sleep, add: asked.add.join(" ") };
-    history.replaceState(null, "", `/map?${new URLSearchParams(kept)}`);
+    history.replaceState(null, "", `/map?${addressOf(request(byId("map-policy").value), { other: byId("map-other").value })}`);
     load();
   });
   let wanted = -1; // several events may come before a frame is drawn: only the last counts

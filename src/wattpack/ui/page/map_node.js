@@ -13,7 +13,7 @@ export function nodeText(data, n) {
   ].filter(Boolean).join(", ");
 }
 
-// `whyOf(policy, task)`: the address that says why a task is there, "" for none.
+// `whyOf(policy, task)`: the address that says why a task is there.
 export function showNode(box, sides, n, whyOf) {
   box.hidden = n < 0;
   if (n < 0) return;
@@ -22,9 +22,8 @@ export function showNode(box, sides, n, whyOf) {
     box.appendChild(element("p", `${policy}: ${nodeText(data, n)}`));
     const tasks = data.tasksOn(n), list = box.appendChild(element("ul", undefined, "tasks"));
     for (const task of tasks.slice(0, SHOWN)) {
-      const item = list.appendChild(element("li")), address = whyOf(policy, task);
-      if (address) Object.assign(item.appendChild(element("a", data.taskName(task))), { href: address });
-      else item.append(data.taskName(task));
+      const item = list.appendChild(element("li"));
+      Object.assign(item.appendChild(element("a", data.taskName(task))), { href: whyOf(policy, task) });
       item.append(`: ${data.taskText(task)}`);
     }
     if (!tasks.length) list.appendChild(element("li", "no tasks"));

@@ -21,12 +21,30 @@ export function sceneOf(prefix) {
   return { datacenter: text("datacenter"), trace: text("trace"), policy: text("policy"), seed: text("order") === "file" ? null : Number(text("seed")), add: text("add").split(/[\s,;]+/).filter(Boolean) };
 }
 
+// The same with what a scene over time has beside it.
+export function timedSceneOf(prefix) {
+  const text = (name) => byId(`${prefix}-${name}`).value, over = text("over");
+  return { ...sceneOf(prefix), over, ...(over === "time" ? { load: Number(text("load")), days: Number(text("days")), sleep: text("sleep") } : {}) };
+}
+
+// A scene as the part of an address that `takeAddress` reads.
+export function addressOf(scene, more) {
+  const { seed, add, ...kept } = scene;
+  return new URLSearchParams({ ...kept, seed: seed === null ? "" : String(seed), add: add.join(" "), ...more });
+}
+
+// Fields of a scene over time only there.
+export function showOver(prefix) {
+  for (const part of byId(`${prefix}-form`).querySelectorAll("[data-over]")) part.hidden = part.dataset.over !== byId(`${prefix}-over`).value;
+  byId(`${prefix}-seed`).disabled = byId(`${prefix}-order`).value === "file";
+}
+
 // Put the parts of an address into the fields of these names.
 export function takeAddress(prefix) {
   const given = Object.fromEntries(new URLSearchParams(location.search));
   for (const [name, value] of Object.entries(given)) {
     const field = byId(`${prefix}-${name}`);
-    if (!field) continue;
+    if (!field || (name === "seed" && value === "")) continue; // without a seed: in the order of the file
     if (field instanceof HTMLSelectElement && ![...field.options].some((option) => option.value === value)) field.appendChild(Object.assign(element("option", value), { value }));
     field.value = value;
   }

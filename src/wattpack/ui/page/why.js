@@ -2,7 +2,7 @@
 
 import { byId, element, svgNode } from "./parts.js";
 import { allChoices, askJson, tried } from "./asking.js";
-import { fillScene, number, sceneOf, signed, table, takeAddress } from "./scene.js";
+import { addressOf, fillScene, number, showOver, signed, table, takeAddress, timedSceneOf } from "./scene.js";
 
 let ready = false;
 
@@ -13,10 +13,10 @@ export async function openWhy() {
     if (byId("why-trace").value !== "default") byId("why-task").value = "1"; // a file of the user's may be short
     byId("why-form").addEventListener("submit", (event) => {
       event.preventDefault();
-      const scene = sceneOf("why"), { seed, add, ...kept } = scene;
-      history.replaceState(null, "", `/why?${new URLSearchParams({ ...kept, seed: seed === null ? "" : String(seed), add: add.join(" "), task: byId("why-task").value.trim() })}`);
+      history.replaceState(null, "", `/why?${addressOf(timedSceneOf("why"), { task: byId("why-task").value.trim() })}`);
       load();
     });
+    byId("why-form").addEventListener("input", () => showOver("why"));
     for (const [id, by] of [["why-earlier", -1], ["why-later", 1]]) {
       byId(id).addEventListener("click", () => {
         byId("why-task").value = String(Math.max(1, (shown ? shown.number : 0) + by));
@@ -26,6 +26,7 @@ export async function openWhy() {
     ready = true;
   }
   takeAddress("why");
+  showOver("why");
   await load();
 }
 
@@ -34,7 +35,7 @@ const load = tried(async () => {
   byId("why-show").disabled = true;
   byId("why-wait").textContent = "Working it out …";
   try {
-    shown = await askJson("/api/why", { ...sceneOf("why"), task: byId("why-task").value.trim() });
+    shown = await askJson("/api/why", { ...timedSceneOf("why"), task: byId("why-task").value.trim() });
   } finally {
     byId("why-show").disabled = false;
     byId("why-wait").textContent = "";
@@ -48,14 +49,15 @@ function show(why) {
   const box = byId("why-answer"), chosen = (place) => why.nodes[place].node === why.node;
   const gpus = why.gpus ? `, GPU ${why.gpus}` : "";
   box.replaceChildren(element("p", why.node ? `${why.task} goes to ${why.node}${gpus}.` : `${why.task} fits nowhere and fails.`, "first"));
-  box.append(element("p", `It asks for ${why.text}. Task ${number(why.number, 0)} of ${number(why.of, 0)}, at load ${why.load.toFixed(3)}, policy ${why.policy}.`, "note"));
+  box.append(element("p", `It asks for ${why.text}. Task ${number(why.number, 0)} of ${number(why.of, 0)}, ${why.when ? `placed on ${why.when}, ` : ""}at load ${why.load.toFixed(3)}, policy ${why.policy}.`, "note"));
   if (why.chosen_by_auto) box.append(element("p", why.chosen_by_auto, "note"));
   box.append(heading("The six steps"), table(["Step", "What happened"], why.steps, "The six steps of the decision"));
   showOthers(box, why);
   if (why.nodes.length) {
     box.append(heading("Scores of the best nodes"));
-    const heads = ["Node", "Type", ...why.components.flatMap(({ name, weight }) => [`${name} raw`, `${name} normalised`, `${name} x ${weight}`]), "Total", "Watts", "Fragmented GPUs"];
-    const rows = why.nodes.map((node) => [`${node.node}${node.node === why.node ? " (chosen)" : ""}`, node.type, ...node.scores.flatMap((scores) => scores.map((value) => short(value))), short(node.total), signed(node.cost.watts, 1), signed(node.cost.fragmentation_gpus, 2)]);
+    const longer = why.nodes[0].longer_w !== null; // nodes sleep, and the policy pays for the time that it keeps them awake
+    const heads = ["Node", "Type", ...why.components.flatMap(({ name, weight }) => [`${name} raw`, `${name} normalised`, `${name} x ${weight}`]), ...(longer ? ["W, awake for longer"] : []), "Total", "Watts", "Fragmented GPUs"];
+    const rows = why.nodes.map((node) => [`${node.node}${node.node === why.node ? " (chosen)" : ""}`, node.type, ...node.scores.flatMap((scores) => scores.map((value) => short(value))), ...(longer ? [number(node.longer_w, 1)] : []), short(node.total), signed(node.cost.watts, 1), signed(node.cost.fragmentation_gpus, 2)]);
     box.append(table(heads, rows, "Nodes that fit, best first", chosen), element("p", `${number(why.fitting, 0)} nodes fit, ${why.nodes.length} shown. Watts and fragmentation: what the task adds there.`, "note"));
     why.components.forEach((component, c) => { if (component.terms.length) showTerms(box, why, component, c); });
   }
