@@ -166,7 +166,6 @@ def simulated(
     header = "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,creation_time,duration"
     (folder / "tasks.csv").write_text("\n".join([header, *rows, ""]))
     knobs = f"idle={IDLE_S}s,shutdown={shutdown_s:.2f}s,wake={wake_s:.2f}s,reserve={RESERVE_GPUS},watts=10"
-    knobs += ",wake_for_reserve=yes"  # as the live service does
     (night, both) = (_simulate(folder, policy, knobs, horizon_s) for horizon_s in (WARM_S, WARM_S + DAY_S))
     return Sums(both.kwh - night.kwh, both.asleep_node_s - night.asleep_node_s)
 

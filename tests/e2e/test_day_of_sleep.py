@@ -22,7 +22,8 @@ def test_a_day_of_200_nodes_that_sleep_goes_as_simulated_and_no_pod_waits_longer
     cluster: Cluster, tmp_path: Path
 ) -> None:
     tasks = tasks_of_a_day(seed=7)
-    with SleepScene(cluster, "day", NODES, POLICY, idle=f"{IDLE_S}s", reserve=RESERVE_GPUS) as scene:
+    knobs = {"idle": f"{IDLE_S}s", "reserve": RESERVE_GPUS, "wake_for_reserve": False}
+    with SleepScene(cluster, "day", NODES, POLICY, **knobs) as scene:
         scene.service.start()
         scene.start_scheduler()
         scene.wait_states({"asleep": ASLEEP_AT_FIRST}, 150)

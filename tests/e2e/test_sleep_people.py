@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shlex
@@ -14,8 +13,7 @@ import pytest
 
 from e2e.api import wait_until
 from e2e.cluster import Cluster
-from e2e.nodes_and_pods import pod_object
-from e2e.sleep_scene import WHOLE, SleepScene
+from e2e.sleep_scene import SleepScene
 
 pytestmark = pytest.mark.e2e
 GUIDE = Path(__file__).parents[2] / "docs" / "guide" / "sleep-live.md"
@@ -55,39 +53,3 @@ def test_each_command_of_the_guide_does_what_the_guide_says(cluster: Cluster) ->
         done = run(scene, wake_all, node)
         assert done.returncode == 0, done.stdout + done.stderr
         scene.settle()
-
-
-def test_nodes_that_act_left_asleep_are_named_by_advise_and_woken_by_the_command_it_names(
-    cluster: Cluster,
-) -> None:
-    with SleepScene(cluster, "back", nodes=2) as scene:
-        scene.service.start()
-        scene.all_asleep()
-        assert scene.service.end() == 0
-        acts = scene.service.config_file.rename(scene.service.config_file.with_name("acts.toml"))
-        scene.service.write_config(**scene.config(mode="advise"))
-        check = ["wattpack", "serve", "--check", "--config", str(scene.service.config_file)]
-        done = run(scene, check, "")
-        assert done.returncode == 0, done.stderr
-        scene.service.start()
-        wait_until(lambda: scene.service.get("/sleep")["stopped"], 20, "it is told that nodes stay asleep")
-        told = scene.service.get("/sleep")["stopped"]
-        assert told in done.stdout
-        command = re.findall(r"`(wattpack sleep wake [^`]*)`", told)[0].replace("FILE", str(acts))
-        done = run(scene, shlex.split(command), "")
-        assert done.returncode == 0, done.stdout + done.stderr
-        assert scene.states() == dict.fromkeys(scene.nodes, "awake")
-        assert [scene.emulator.power(node) for node in scene.nodes] == ["On", "On"]
-        scene.settle()
-
-
-def test_fit_names_the_node_asleep_that_would_wake(cluster: Cluster, tmp_path: Path) -> None:
-    with SleepScene(cluster, "fit", nodes=2) as scene:
-        scene.service.start()
-        scene.all_asleep()
-        file = tmp_path / "pod.json"
-        file.write_text(json.dumps(pod_object("wish", WHOLE)))
-        done = run(scene, ["wattpack", "fit", "--pod", str(file), "--server", scene.service.url], "")
-        assert done.returncode == 0, done.stderr
-        assert f"{scene.nodes[0]}, which is asleep, would wake for the pod" in done.stdout
-        assert scene.states() == dict.fromkeys(scene.nodes, "asleep")
