@@ -13,7 +13,7 @@ from typing import Any
 
 from e2e.api import ApiError, Json, wait_until
 from e2e.audit import bindings, faults, gpus_allocated, pending
-from e2e.chaos import ChaosProxy
+from e2e.chaos import ChaosProxy, Rule
 from e2e.cluster import Cluster
 from e2e.live_run import empty
 from e2e.nodes_and_pods import node_object, pod_object
@@ -40,6 +40,7 @@ TASKS = (
     TaskClass(1000, 1024, 1, 500),
 )
 SETTLE_S = 90.0
+SCHEDULER_LEASE = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/wattpack-scheduler"
 
 
 class Scene:
@@ -161,6 +162,39 @@ class Scene:
             20,
             lambda: f"the service counts {held} GPUs as allocated and none as reserved: {service.metrics()}",
         )
+
+    # ---- faults of pods with and without claims
+
+    def kill_service(self, at: ChaosProxy, method: str, path: str, moment: str, times: int) -> None:
+        """Kill the service `before` or `after` a request has passed the proxy, and start it again, so many times."""
+        for _ in range(times):
+            kill = Rule(method, path, times=1, skip=20, lose_answer=True)
+            setattr(kill, moment, lambda path: self.service.kill())
+            at.add(kill)
+            assert kill.spent.wait(60)
+            wait_until(lambda: not self.service.alive, 10, "the service is dead")
+            self.service.start()
+
+    def survive_apiserver(self) -> None:
+        """Pods flow, and the apiserver is killed and comes back, twice."""
+        self.start_scheduler()
+        flow = self.flow()
+        for bound in (30, 90):
+            self.wait_bound(bound)
+            self.cluster.restart_apiserver()
+        assert self.service.alive, self.service.log
+        self.settle(flow, bound_once=False)
+
+    def two_replicas(self) -> tuple[str, Service]:
+        """Two services with a scheduler each, of which the first leads: the name of that one, the other service."""
+        _, other, other_before = self.second_replica()
+        other.start()
+        first = self.start_scheduler("a", leader_election=True)
+        wait_until(lambda: self.api.request("GET", SCHEDULER_LEASE)[0] == 200, 30, "the first scheduler leads")
+        self.start_scheduler("b", url=other_before.url, leader_election=True)
+        return first, other
+
+    # ----
 
     def _create_pod(self, name: str, task: TaskClass) -> None:
         """As a controller would: again and again while the apiserver is away."""

@@ -11,7 +11,7 @@ import yaml
 from deploy.files import CHART, NAMESPACE, rights
 from e2e.api import Api, wait_until
 from e2e.chart import ACCOUNT, Helm, cluster_for_chart
-from e2e.claim_objects import CLAIMS, CLASSES, DRIVER, SLICES, add_class, claim_object
+from e2e.claim_objects import CLAIMS, CLASSES, DRIVER, SLICES, TEMPLATES, add_class, claim_object
 from e2e.cluster import Cluster
 from wattpack.model.tasks import TaskClass
 
@@ -80,6 +80,8 @@ def test_allocating_claims_brings_the_rights_for_it_and_no_others(offline: Helm)
     group = "resource.k8s.io"
     read = {(group, kind, verb, "") for kind in ("deviceclasses", "resourceslices") for verb in ("list", "watch")}
     read |= {(group, "resourceclaims", verb, "") for verb in ("get", "list", "watch")}
+    template = {(group, "resourceclaimtemplates", "get", "")}  # for `wattpack fit`
+    read |= template
     kinds = ("resourceclaims", "resourceclaims/status", "resourceclaims/binding")
     write = {(group, kind, "patch", "") for kind in kinds}
 
@@ -91,7 +93,7 @@ def test_allocating_claims_brings_the_rights_for_it_and_no_others(offline: Helm)
     assert of_wattpack() - of_wattpack("allocateClaims=true") == set()
     assert of_wattpack("allocateClaims=true", "mode=shadow") - of_wattpack("mode=shadow") == read
     whole = offline.template("allocateClaims=true")
-    assert rights(whole) - rights(offline.template()) == write  # kube-scheduler's own role reads them anyway
+    assert rights(whole) - rights(offline.template()) == write | template  # kube-scheduler's own role reads them anyway
     for values, disabled in ((("allocateClaims=true",), ["DynamicResources"]), ((), [])):
         config = next(one for one in offline.template(*values) if "scheduler.yaml" in one.get("data", {}))
         plugins = yaml.safe_load(config["data"]["scheduler.yaml"])["profiles"][0]["plugins"]
@@ -122,6 +124,8 @@ def test_the_rights_suffice_to_allocate_a_claim_and_to_free_it(online: Helm, ins
         wait_until(lambda: account.allowed("patch", **patch), 10, "the roles are known")
         for listed in (SLICES, CLASSES, "/apis/resource.k8s.io/v1/resourceclaims"):
             assert account.request("GET", listed)[0] == 200
+        assert account.request("GET", f"{TEMPLATES}/none")[0] == 404
+        assert account.request("GET", TEMPLATES)[0] == 403
         account.patch(path, {"metadata": {"finalizers": ["resource.kubernetes.io/delete-protection"]}})
         account.patch(f"{path}/status", {"status": allocated})
         account.patch(f"{path}/status", {"status": {"allocation": None, "reservedFor": None}})

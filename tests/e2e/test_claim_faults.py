@@ -23,7 +23,6 @@ from e2e.claim_scene import FREED_S, ClaimScene
 from e2e.cluster import Cluster
 from e2e.pod_watch import PODS
 from e2e.scene import LEASE_S, MODELS, SETTLE_S
-from e2e.test_live_faults import SCHEDULER_LEASE
 
 pytestmark = pytest.mark.e2e
 
@@ -48,13 +47,7 @@ def test_a_service_killed_around_any_of_its_writes_loses_and_doubles_nothing(
     with ClaimScene(cluster, f"{write}-{moment}") as scene:
         scene.start_scheduler()
         flow = scene.flow()
-        for _ in range(2):
-            kill = Rule(*WRITES[write], times=1, skip=20, lose_answer=True)
-            setattr(kill, moment, lambda path: scene.service.kill())
-            scene.behind.add(kill)
-            assert kill.spent.wait(60)
-            wait_until(lambda: not scene.service.alive, 10, "the service is dead")
-            scene.service.start()
+        scene.kill_service(scene.behind, *WRITES[write], moment, times=2)
         scene.settle(flow)
 
 
@@ -69,13 +62,7 @@ def test_answers_that_get_lost_give_no_device_away_twice(cluster: Cluster) -> No
 
 def test_the_apiserver_may_be_killed_and_come_back(cluster: Cluster) -> None:
     with ClaimScene(cluster, "claim-api") as scene:
-        scene.start_scheduler()
-        flow = scene.flow()
-        for bound in (30, 90):
-            scene.wait_bound(bound)
-            cluster.restart_apiserver()
-        assert scene.service.alive, scene.service.log
-        scene.settle(flow, bound_once=False)
+        scene.survive_apiserver()
 
 
 def test_a_claim_that_somebody_changes_in_between_is_read_again(cluster: Cluster) -> None:
@@ -205,11 +192,7 @@ def test_claims_deleted_between_filter_and_bind_are_not_written(cluster: Cluster
 
 def test_when_the_leader_dies_or_is_cut_off_the_other_replica_goes_on(cluster: Cluster) -> None:
     with ClaimScene(cluster, "claim-leader") as scene:
-        _, other, other_before = scene.second_replica()
-        other.start()
-        first = scene.start_scheduler("a", leader_election=True)
-        wait_until(lambda: cluster.admin.request("GET", SCHEDULER_LEASE)[0] == 200, 30, "the first scheduler leads")
-        scene.start_scheduler("b", url=other_before.url, leader_election=True)
+        first, other = scene.two_replicas()
         flow = scene.flow()
         scene.wait_bound(40)
         scene.behind.cut = True  # first cut off, then dead

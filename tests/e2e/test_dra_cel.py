@@ -18,7 +18,8 @@ from e2e.nodes_and_pods import node_object, pod_object
 from e2e.random_selectors import DRIVER, random_device, random_selector
 from wattpack.kube.dra.cel import SelectorError, matches
 from wattpack.kube.dra.inventory import Inventory
-from wattpack.kube.dra.objects import CLAIM, CLASS, SLICE
+from wattpack.kube.dra.objects import CLAIM, CLASS
+from wattpack.kube.dra.slice_objects import SLICE
 from wattpack.kube.dra.wanted import alternatives_of
 from wattpack.kube.objects import NODE
 from wattpack.model.tasks import TaskClass

@@ -26,7 +26,6 @@ pytestmark = pytest.mark.e2e
 
 BINDING = r"/pods/[^/]+/binding$"
 WATCH_PODS = r"^/api/v1/pods\?.*watch=(1|true)"
-SCHEDULER_LEASE = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/wattpack-scheduler"
 GONE = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Expired", "code": 410}
 
 
@@ -42,13 +41,7 @@ def test_a_service_killed_between_filter_and_bind_loses_and_doubles_nothing(clus
     with Scene(cluster, f"bind-{moment}") as scene:
         scene.start_scheduler()
         flow = scene.flow()
-        for _ in range(3):
-            kill = Rule("POST", "/bind$", times=1, skip=20, lose_answer=True)
-            setattr(kill, moment, lambda path: scene.service.kill())
-            scene.before.add(kill)
-            assert kill.spent.wait(60)
-            wait_until(lambda: not scene.service.alive, 10, "the service is dead")
-            scene.service.start()
+        scene.kill_service(scene.before, "POST", "/bind$", moment, times=3)
         scene.settle(flow)
 
 
@@ -56,11 +49,7 @@ def test_a_service_killed_between_binding_and_its_answer_loses_and_doubles_nothi
     with Scene(cluster, "binding") as scene:
         scene.start_scheduler()
         flow = scene.flow()
-        for _ in range(3):
-            kill = scene.behind.add(Rule("POST", BINDING, times=1, skip=20, after=lambda path: scene.service.kill()))
-            assert kill.spent.wait(60)
-            wait_until(lambda: not scene.service.alive, 10, "the service is dead")
-            scene.service.start()
+        scene.kill_service(scene.behind, "POST", BINDING, "after", times=3)
         scene.settle(flow)
 
 
@@ -85,13 +74,7 @@ def test_a_service_told_to_end_finishes_what_it_began_and_the_next_goes_on(clust
 
 def test_the_apiserver_may_be_killed_and_come_back(cluster: Cluster) -> None:
     with Scene(cluster, "apiserver") as scene:
-        scene.start_scheduler()
-        flow = scene.flow()
-        for bound in (30, 90):
-            scene.wait_bound(bound)
-            cluster.restart_apiserver()
-        assert scene.service.alive, scene.service.log
-        scene.settle(flow, bound_once=False)
+        scene.survive_apiserver()
 
 
 def test_watches_that_break_off_are_taken_up_again(cluster: Cluster) -> None:
@@ -135,11 +118,7 @@ def test_a_watch_that_is_too_old_is_listed_afresh(cluster: Cluster, form: str) -
 
 def test_when_the_leader_dies_the_other_replica_takes_over(cluster: Cluster) -> None:
     with Scene(cluster, "leader") as scene:
-        _, other, other_before = scene.second_replica()
-        other.start()
-        first = scene.start_scheduler("a", leader_election=True)
-        wait_until(lambda: cluster.admin.request("GET", SCHEDULER_LEASE)[0] == 200, 30, "the first scheduler leads")
-        scene.start_scheduler("b", url=other_before.url, leader_election=True)
+        first, other = scene.two_replicas()
         flow = scene.flow()
         scene.wait_bound(40)
         scene.processes.kill(first)

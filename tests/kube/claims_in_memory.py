@@ -27,6 +27,7 @@ class ClaimsInMemory(InMemory):
         self.claims: dict[str, dict[str, Any]] = {}
         self.slices: dict[str, dict[str, Any]] = {}
         self.classes: dict[str, dict[str, Any]] = {}
+        self.templates: dict[str, dict[str, Any]] = {}
         self.version = 100
         self.before: Callable[[str, str], None] = lambda method, path: None
         self.lost_writes = 0  # so many writes to claims are made, and their answers lost
@@ -38,6 +39,10 @@ class ClaimsInMemory(InMemory):
         if not plain.startswith(ROOT):
             return await super().call(method, path, body, timeout_s)
         kind = plain.split("/")[-1]
+        if "/resourceclaimtemplates/" in plain:
+            if kind not in self.templates:
+                raise ApiError(404, f"resourceclaimtemplates {kind!r} not found")
+            return json.dumps(self.templates[kind]).encode()
         tables = {"resourceclaims": self.claims, "resourceslices": self.slices, "deviceclasses": self.classes}
         if kind in tables:
             metadata = {"resourceVersion": str(self.version)}
@@ -124,6 +129,11 @@ class ClaimsInMemory(InMemory):
         user = {"resource": "pods", "name": pod, "uid": f"uid-{pod}"}
         status = {"allocation": {"devices": {"results": [result]}}, "reservedFor": [user]}
         self.put({**copy.deepcopy(self.claims[claim]), "status": status})
+
+    def add_template(self, name: str, milli: int = 500) -> None:
+        made = self.add_claim(name, milli)
+        del self.claims[name]
+        self.templates[name] = {"metadata": {"name": name, "namespace": "default"}, "spec": {"spec": made["spec"]}}
 
     def add_claim(self, name: str, milli: int = 500, count: int = 1) -> dict[str, Any]:
         exactly: dict[str, Any] = {"deviceClassName": DRIVER, "count": count}

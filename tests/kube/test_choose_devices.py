@@ -10,7 +10,8 @@ from kube.made import make_node, make_pod
 from wattpack.kube.choose_devices import Chosen, choose_devices
 from wattpack.kube.config import Config
 from wattpack.kube.dra.claims import Claims
-from wattpack.kube.dra.objects import ResourceClaim, ResourceSlice, Result
+from wattpack.kube.dra.objects import ResourceClaim, Result
+from wattpack.kube.dra.slice_objects import ResourceSlice
 from wattpack.kube.dra.taken import Taken
 from wattpack.kube.facts import NodeFacts, PodFacts
 from wattpack.kube.read_pod import read_cpu_and_memory

@@ -357,26 +357,6 @@ async def test_a_new_configuration_keeps_what_claims_hold_and_what_is_promised()
 
 
 @in_a_loop
-async def test_shadow_mode_reads_claims_and_writes_none() -> None:
-    """A pod that another scheduler binds, seen before its claim is; then the claim."""
-    client = two_nodes_with_slices("p", "q")
-    service = await serving(client, mode="shadow")
-    assert service.shadow is not None
-    client.pods["p"]["spec"]["nodeName"] = "b"
-    service.change_pod("MODIFIED", client.pod("p"))
-    client.allocate("p", "b", "gpu-0", pod="p", milli=500)
-    assert gpu_left(service, "b") == [500, 1000]
-    client.allocate("q", "b", "gpu-1", pod="q", milli=500)
-    client.pods["q"]["spec"]["nodeName"] = "b"
-    service.change_pod("MODIFIED", client.pod("q"))
-    assert gpu_left(service, "b") == [500, 500]
-    rows = {row["pod"]: row for row in service.shadow.table()["pods"]}
-    assert rows["default/q"]["policy_node"] == "b"  # beside p, on its GPU
-    assert client.written == []
-    assert "shadow mode" in (await service.filter(asked(client.pod("q"), "a", "b"))).error
-
-
-@in_a_loop
 async def test_fit_says_where_a_pod_with_a_claim_would_go_and_changes_nothing() -> None:
     client = two_nodes_with_slices("p", "q")
     service = await serving(client)

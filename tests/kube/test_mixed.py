@@ -12,7 +12,8 @@ from kube.made import Json, make_node, make_pod, node_json, pod_json
 from kube.mixed import A100, GPU, claim_json, claiming, slice_json
 from wattpack.kube.dialects import DIALECTS, find_dialect
 from wattpack.kube.dra.claims import Claims
-from wattpack.kube.dra.objects import CLAIM, SLICE
+from wattpack.kube.dra.objects import CLAIM
+from wattpack.kube.dra.slice_objects import SLICE
 from wattpack.kube.objects import NODE, POD, Unreadable
 from wattpack.kube.read_node import read_node
 from wattpack.kube.read_pod import binding_annotations, read_pod, read_task

@@ -11,7 +11,8 @@ from kube.dra.made import DRIVER, GPU_CLASS, attributes, device, exactly, make_c
 from kube.made import make_node, make_pod
 from wattpack.kube.config import Config
 from wattpack.kube.dra.claims import Claims
-from wattpack.kube.dra.objects import TEMPLATE, ResourceClaim, ResourceSlice
+from wattpack.kube.dra.objects import TEMPLATE, ResourceClaim
+from wattpack.kube.dra.slice_objects import ResourceSlice
 from wattpack.kube.objects import Pod, Unreadable
 from wattpack.kube.questions import fit
 from wattpack.kube.reading import Reading

@@ -6,7 +6,8 @@ from pathlib import Path
 
 from wattpack.errors import RunError, UserError
 from wattpack.kube.dra.claims import Claims
-from wattpack.kube.dra.objects import CLAIM, CLASS, SLICE, TEMPLATE
+from wattpack.kube.dra.objects import CLAIM, CLASS, TEMPLATE
+from wattpack.kube.dra.slice_objects import SLICE
 from wattpack.kube.import_files import ClusterObjects
 from wattpack.kube.objects import KIND
 

@@ -12,6 +12,7 @@ import msgspec
 from aiohttp import web
 
 from wattpack.errors import RunError
+from wattpack.kube.claim_templates import read_templates
 from wattpack.kube.gauges import gauges
 from wattpack.kube.measured import Power
 from wattpack.kube.objects import POD, Unreadable
@@ -53,6 +54,9 @@ class Routes:
 
     async def fit(self, request: web.Request) -> web.Response:
         pod = POD.decode(await request.read())
+        if self.service.view.claim_pods is not None:
+            templates = await read_templates(self.service.client, pod)
+            self.service.view.claim_pods.claims.templates = templates
         decision = fit(self.service.view, pod)
         if decision is not None and not decision.node and self.service.sleep is not None:
             decision = self.service.sleep.promises.would_make(pod) or decision

@@ -14,7 +14,8 @@ from wattpack.kube.choose_devices import as_task
 from wattpack.kube.claim_view import ClaimView
 from wattpack.kube.dialects.dra import DRA
 from wattpack.kube.dra.demand import Demand
-from wattpack.kube.dra.objects import ResourceClaim, ResourceSlice
+from wattpack.kube.dra.objects import ResourceClaim
+from wattpack.kube.dra.slice_objects import ResourceSlice
 from wattpack.kube.facts import PodFacts
 from wattpack.kube.live_claims import Key, key_of
 from wattpack.kube.objects import Pod, Unreadable
@@ -112,6 +113,11 @@ class ClaimPods:
         return as_task(asked.pod._replace(dialect=DRA.name), asked.demands[0]) if asked.demands else asked.pod
 
     # ---- what pods hold
+
+    def are_allocated(self, pod: Pod) -> bool:
+        """Whether all claims of a pod are shown with their devices."""
+        keys = [(pod.metadata.namespace, name) for name in filter(None, self.claims.names_of(pod).values())]
+        return all(key in self.claims.claims and self.claims.claims[key].status.allocation is not None for key in keys)
 
     def bound(self, pod: Pod, facts: PodFacts) -> PodFacts:
         """A pod on a node, with the GPUs of the claims that are counted with it; raises Unreadable."""

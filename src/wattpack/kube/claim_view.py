@@ -11,7 +11,8 @@ from wattpack.kube.constraints import NAME_FIELD
 from wattpack.kube.dra.allocate import Allocated
 from wattpack.kube.dra.claims import Claims, device_of
 from wattpack.kube.dra.inventory import Inventory
-from wattpack.kube.dra.objects import DeviceClass, ResourceClaim, ResourceSlice
+from wattpack.kube.dra.objects import DeviceClass, ResourceClaim
+from wattpack.kube.dra.slice_objects import ResourceSlice
 from wattpack.kube.dra.taken import Taken, results_of
 from wattpack.kube.live_claims import Key, LiveClaims, key_of
 from wattpack.kube.objects import Pod, Unreadable

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 from wattpack.errors import UserError
 from wattpack.kube.claim_pods import ClaimPods
 from wattpack.kube.client import NOT_FOUND, ApiError, Client
-from wattpack.kube.dra.objects import CLAIM, CLAIM_LIST, CLASS, CLASS_LIST, SLICE, SLICE_LIST
+from wattpack.kube.dra.objects import CLAIM, CLAIM_LIST, CLASS, CLASS_LIST
+from wattpack.kube.dra.slice_objects import SLICE, SLICE_LIST
 from wattpack.kube.watch import Watch
 
 if TYPE_CHECKING:
@@ -34,7 +35,12 @@ def claim_watches(service: Service) -> list[Watch[Any]]:
 
     def watch(name: str, decoder: Any, lists: Any, replace: Callable[[Any], None], change: Any) -> Watch[Any]:
         path = f"{RESOURCES}/{name}"
-        return Watch(name, path, lambda: client.list_all(path, lists), decoder, replace, change)
+
+        def replace_all(objects: list[Any]) -> None:
+            replace(objects)
+            service.start_shadow()
+
+        return Watch(name, path, lambda: client.list_all(path, lists), decoder, replace_all, change)
 
     # Looked up each time: a new configuration replaces the view.
     return [

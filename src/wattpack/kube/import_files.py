@@ -11,16 +11,8 @@ import msgspec
 from wattpack.datasets.input_files import read_bytes_up_to
 from wattpack.errors import UserError
 from wattpack.kube.dra.claims import Claims
-from wattpack.kube.dra.objects import (
-    CLAIM,
-    CLASS,
-    SLICE,
-    TEMPLATE,
-    DeviceClass,
-    ResourceClaim,
-    ResourceClaimTemplate,
-    ResourceSlice,
-)
+from wattpack.kube.dra.objects import CLAIM, CLASS, TEMPLATE, DeviceClass, ResourceClaim, ResourceClaimTemplate
+from wattpack.kube.dra.slice_objects import SLICE, ResourceSlice
 from wattpack.kube.objects import KIND, NODE, POD, Kind, Node, Pod
 
 MAX_BYTES = 2_000_000_000  # 100,000 pods are about 1 GB

@@ -82,14 +82,15 @@ def fit(view: View, pod: Pod) -> Decision | None:
     """Whether and where a pod would fit now, and what it would cost; None while no node is known."""
     if not pod.spec.containers:
         raise Unreadable("no containers, expected a pod")
-    facts = view.read(pod)
+    facts = view.asked(pod)
     note = "\n".join([NOT_CHECKED, *blocked_line(view)])
     usable = view.usable(pod, facts)
-    names = view.eligible_nodes(pod, facts.dialect)
+    names = view.eligible_nodes(pod, facts)
     demands = view.claims.demands(pod, view.listed()) if view.claims is not None and usable is not None else []
     if view.claims is None or not demands:
         return costed_decision(view, facts, names, note, usable)
-    taken = Taken(view.claims.claims.values())
+    live = view.claim_pods  # there, devices that are promised to other pods are taken too
+    taken = Taken(view.claims.claims.values()) if live is None else live.claims.taken
     chosen = choose_devices(view.cluster, facts, demands, view.nodes, taken, view.claims.inventory, names)
     if chosen is None:
         return None

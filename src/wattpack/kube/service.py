@@ -92,6 +92,7 @@ class Service:
         self.view.replace_nodes(nodes)
         if self.shadow:
             self.shadow.nodes_changed()
+        self.start_shadow()
 
     def change_node(self, event: str, node: Node) -> None:
         self.view.change_node(event, node)
@@ -101,7 +102,8 @@ class Service:
     def replace_pods(self, pods: list[Pod]) -> None:
         self.view.replace_pods(pods)
         if self.shadow:
-            self.shadow.pods_changed(first=not self.pods.listed)
+            self.shadow.pods_changed()
+        self.start_shadow()
         if self.sleep:
             self.sleep.saw_all(pods)
 
@@ -112,6 +114,14 @@ class Service:
         if self.sleep:
             self.sleep.saw(event, pod)
 
+    def start_shadow(self) -> None:
+        """The shadow starts when everything has been listed: only then is known what pods hold."""
+        if self.shadow and not self.shadow.started and all(watch.listed for watch in self.watches()):
+            self.shadow.start()
+
+    def watches(self) -> list[Watch[Any]]:
+        return [self.nodes, self.pods, *self.claims]
+
     async def relist(self) -> None:
         """Read again what another replica may have written."""
         for watch in (*self.claims, self.pods):
@@ -119,8 +129,7 @@ class Service:
 
     @property
     def ready(self) -> bool:
-        watches: list[Watch[Any]] = [self.nodes, self.pods, *self.claims]
-        return all(watch.in_sync(PATIENCE_S) for watch in watches)
+        return all(watch.in_sync(PATIENCE_S) for watch in self.watches())
 
     async def may_decide(self) -> None:
         """Raises RefusedError if this replica must not decide now."""
@@ -262,6 +271,8 @@ class Service:
         """Every few seconds: end reservations that have expired, learn the target again."""
         if self.view.claim_pods is not None:
             self.view.claim_pods.refresh()
+            if self.shadow:
+                self.shadow.nodes_changed()
         self.view.cluster.expire(time.monotonic(), in_sync=self.ready)
         self.view.cluster.in_step.relearn()
 

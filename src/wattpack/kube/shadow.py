@@ -77,20 +77,26 @@ class Shadow:
         for facts in self.view.cluster.nodes.values():
             self.own.update_node(facts)
 
-    def pods_changed(self, first: bool = False) -> None:
+    def pods_changed(self) -> None:
         """Pods that have gone or finished leave the policy's cluster too."""
-        if first:
-            self.start()
-            return
         if self.started:
             for uid in self.own.reservations.uids() - set(self.view.pods):
                 self.own.remove_pod(uid)
 
-    def pod_bound(self, facts: PodFacts, pod: Pod) -> None:
-        """Another scheduler has bound a pod; the real cluster does not count it yet."""
+    def pod_bound(self, facts: PodFacts, pod: Pod) -> bool:
+        """Another scheduler has bound a pod; the real cluster does not count it yet.
+
+        False: the pod cannot be judged before its claims are shown with their devices. They are written before the
+        Binding, but pods and claims are watched apart.
+        """
         if not self.started:
-            return
-        names = self.view.eligible_nodes(pod, facts.dialect)
+            return True
+        if self.view.claim_pods is not None:
+            if not self.view.claim_pods.are_allocated(pod):
+                return False
+            self.view.claim_pods.refresh()
+            self.nodes_changed()
+        names = self.view.eligible_nodes(pod, facts)
         real, own = self.view.cluster, self.own
         usable = self.view.usable(pod, facts) if facts.dialect == DRA.name else None
         decision = real.decide(facts, names, usable)
@@ -120,6 +126,7 @@ class Shadow:
                 "agreement": outcome,
             }
         )
+        return True
 
     def words(self) -> str:
         """The table in one line, for the log."""

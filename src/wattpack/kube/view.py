@@ -32,7 +32,7 @@ from wattpack.kube.read_pod import FINISHED, read_cpu_and_memory, read_pod
 from wattpack.kube.reservations import Reservation
 
 log = logging.getLogger("wattpack")
-PodChange = Callable[[PodFacts, Pod], None]
+PodChange = Callable[[PodFacts, Pod], bool]
 
 
 class View:
@@ -55,7 +55,7 @@ class View:
         self.claim_pods = ClaimPods(self, claims) if isinstance(claims, ClaimView) else None
         if self.claim_pods is not None:
             self.cluster.ended = self.claim_pods.ended
-        self.before_bound: PodChange | None = None  # called with a newly bound pod before the cluster counts it
+        self.before_bound: PodChange | None = None  # called with a newly bound pod before it is counted; False: later
 
     # ---- nodes
 
@@ -160,6 +160,13 @@ class View:
         except Unreadable as fault:
             raise Unreadable(f"pod {facts.namespace}/{facts.name}: {fault}") from None
 
+    def asked(self, pod: Pod) -> PodFacts:
+        """A pod that need not exist as a task, with what its claims or their templates ask for; raises Unreadable."""
+        if self.claim_pods is None:
+            return self.read(pod)
+        self.claim_pods.refresh()
+        return with_claims(pod, self.bare(pod), self.claim_pods.claims, self.listed()).facts
+
     def listed(self) -> list[Node]:
         return list(self.nodes.values())
 
@@ -170,7 +177,7 @@ class View:
         try:
             return with_claims(pod, facts, self.claims, self.listed()).usable
         except Unreadable:
-            if self.claim_pods is None:
+            if self.claim_pods is None or not facts.node:
                 raise
             return {facts.node: bits(facts.gpus or ())}  # a claim that is not shown yet: the pod stays where it is
 
@@ -204,8 +211,10 @@ class View:
         known = self.pods.get(uid)
         self.pods[uid] = facts
         self.uids[facts.namespace, facts.name] = uid
-        if facts.node and (known is None or not known.node) and self.before_bound is not None:
-            self.before_bound(facts, pod)
+        newly = facts.node != "" and (known is None or not known.node)
+        if newly and self.before_bound is not None and not self.before_bound(facts, pod):
+            self.pods[uid] = facts._replace(node="")
+            return
         self.cluster.update_pod(facts)
 
     def take_unreadable(self, pod: Pod) -> None:
@@ -279,15 +288,15 @@ class View:
 
     # ---- questions
 
-    def eligible_nodes(self, pod: Pod, dialect: str) -> list[str]:
-        """Names of the readable nodes that Kubernetes would allow for the pod; `dialect`: the one it asks in."""
-        constraints, devices, words = constraints_of(pod, dialect), mig_devices(pod), self.cluster.closed.words
+    def eligible_nodes(self, pod: Pod, facts: PodFacts) -> list[str]:
+        """Names of the readable nodes that Kubernetes would allow for the pod; `facts`: of the pod as it is asked."""
+        constraints, devices, words = constraints_of(pod, facts.dialect), mig_devices(pod), self.cluster.closed.words
         names = [
             name for name in self.cluster.nodes if allows(constraints, self.nodes[name], words.get(name, frozenset()))
         ]
         if devices:
             names = [name for name in names if self.has_devices(name, devices)]
-        usable = self.usable(pod, self.read(pod)) if dialect == DRA.name else None
+        usable = self.usable(pod, facts) if facts.dialect == DRA.name else None
         return names if usable is None else [name for name in names if name in usable]
 
     def has_devices(self, node: str, wanted: dict[str, int]) -> bool:

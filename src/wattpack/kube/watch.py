@@ -63,8 +63,8 @@ class Watch(Generic[T]):
         objects, version = await self.fetch()
         self.version = version
         self.floor = number(version)
-        self.replace(objects)
         self.listed = True
+        self.replace(objects)
         self.contact_s = time.monotonic()
 
     async def run(self, client: Client) -> None:

@@ -6,7 +6,8 @@ import json
 from typing import Any
 
 from wattpack.kube.dra.inventory import Inventory
-from wattpack.kube.dra.objects import CLAIM, CLASS, SLICE, ClaimSpec, DeviceClass, ResourceClaim, ResourceSlice
+from wattpack.kube.dra.objects import CLAIM, CLASS, ClaimSpec, DeviceClass, ResourceClaim
+from wattpack.kube.dra.slice_objects import SLICE, ResourceSlice
 from wattpack.kube.dra.wanted import Wanted, alternatives_of
 
 Json = dict[str, Any]

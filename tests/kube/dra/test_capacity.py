@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from wattpack.kube.dra.capacity import amount_text, consumed, fits
-from wattpack.kube.dra.objects import Capacity
+from wattpack.kube.dra.slice_objects import Capacity
 from wattpack.kube.quantity import NANO, nano
 
 STEPS = {"default": "100", "validRange": {"min": "10", "max": "1000", "step": "20"}}

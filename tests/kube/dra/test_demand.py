@@ -9,7 +9,7 @@ import pytest
 from kube.dra.made import attributes, device, exactly, make_inventory, make_slice, shared, wanted
 from kube.made import make_node
 from wattpack.kube.dra.demand import Demand, demands_of
-from wattpack.kube.dra.objects import ResourceSlice
+from wattpack.kube.dra.slice_objects import ResourceSlice
 from wattpack.kube.objects import Unreadable
 
 NODES = [make_node("n1"), make_node("n2")]

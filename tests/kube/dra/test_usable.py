@@ -8,7 +8,8 @@ from kube.dra.made import DRIVER, attributes, device, exactly, make_inventory, m
 from kube.made import make_node
 from wattpack.kube.dra.allocate import allocate
 from wattpack.kube.dra.demand import demands_of
-from wattpack.kube.dra.objects import ResourceSlice, Result
+from wattpack.kube.dra.objects import Result
+from wattpack.kube.dra.slice_objects import ResourceSlice
 from wattpack.kube.dra.taken import Taken
 from wattpack.kube.dra.usable import usable_now
 

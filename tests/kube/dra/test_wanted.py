@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kube.dra.made import GPU_CLASS, exactly, make_class, make_spec, wanted
-from wattpack.kube.dra.objects import DeviceTaint
+from wattpack.kube.dra.slice_objects import DeviceTaint
 from wattpack.kube.dra.wanted import MAX_ALTERNATIVES, alternatives_of
 from wattpack.kube.objects import Unreadable
 

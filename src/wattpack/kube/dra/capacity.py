@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from wattpack.kube.dra.objects import Capacity, RequestPolicy
+from wattpack.kube.dra.slice_objects import Capacity, RequestPolicy
 from wattpack.kube.quantity import NANO, nano
 
 AmountsNano = dict[str, int]

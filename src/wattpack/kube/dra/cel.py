@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 from wattpack.errors import UserError
 from wattpack.kube.dra.cel_functions import FUNCTIONS, QUANTITY, SEMVER, quantity_value, semver_value
-from wattpack.kube.dra.objects import Attribute
 from wattpack.kube.dra.pools import Offered
+from wattpack.kube.dra.slice_objects import Attribute
 from wattpack.kube.objects import Unreadable
 from wattpack.kube.quantity import nano
 

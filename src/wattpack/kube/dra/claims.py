@@ -12,15 +12,9 @@ from typing import NamedTuple
 from wattpack.kube.dra.demand import Demand, demands_of
 from wattpack.kube.dra.gpus import looks_like_gpu, number_in
 from wattpack.kube.dra.inventory import Inventory, share_milli
-from wattpack.kube.dra.objects import (
-    ClaimSpec,
-    DeviceClass,
-    ResourceClaim,
-    ResourceClaimTemplate,
-    ResourceSlice,
-    Result,
-)
+from wattpack.kube.dra.objects import ClaimSpec, DeviceClass, ResourceClaim, ResourceClaimTemplate, Result
 from wattpack.kube.dra.pools import DeviceId
+from wattpack.kube.dra.slice_objects import ResourceSlice
 from wattpack.kube.dra.taken import results_of
 from wattpack.kube.dra.wanted import Wanted, alternatives_of
 from wattpack.kube.objects import Node, NodeSelector, Pod, Unreadable

@@ -14,8 +14,9 @@ import msgspec
 from wattpack.kube.dra.capacity import AmountsNano, consumed, fits
 from wattpack.kube.dra.cel import SelectorError, matches
 from wattpack.kube.dra.gpus import NodeGpus, Part, gpus_of, is_gpu
-from wattpack.kube.dra.objects import DeviceClass, ResourceSlice
+from wattpack.kube.dra.objects import DeviceClass
 from wattpack.kube.dra.pools import NodeDevices, Offered, Pools
+from wattpack.kube.dra.slice_objects import ResourceSlice
 from wattpack.kube.dra.wanted import Ask
 from wattpack.kube.objects import Node
 from wattpack.kube.quantity import nano

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import msgspec
 
 from wattpack.kube.constraints import selects
-from wattpack.kube.dra.objects import BasicDevice, ConsumedCounters, Device, ResourceSlice, SliceSpec
+from wattpack.kube.dra.slice_objects import BasicDevice, ConsumedCounters, Device, ResourceSlice, SliceSpec
 from wattpack.kube.objects import Node, NodeSelector, Unreadable
 from wattpack.kube.quantity import nano
 

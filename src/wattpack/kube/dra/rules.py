@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from wattpack.kube.dra.objects import Attribute
 from wattpack.kube.dra.pools import Offered
+from wattpack.kube.dra.slice_objects import Attribute
 from wattpack.kube.dra.wanted import Ask, Rule
 
 Value = tuple[str, int | bool | str]  # kind and value: 1 and true are different

@@ -17,10 +17,10 @@ from wattpack.kube.dra.objects import (
     ClaimSpec,
     DeviceClass,
     DeviceRequest,
-    DeviceTaint,
     ExactRequest,
     Selector,
 )
+from wattpack.kube.dra.slice_objects import DeviceTaint
 from wattpack.kube.objects import Unreadable
 from wattpack.kube.quantity import nano
 

@@ -177,7 +177,7 @@ class Promises:
                 facts = service.view.read(pod)
                 if facts.claims:  # devices of claims cannot be promised ahead
                     continue
-                awake = cluster.would_decide(facts, service.view.eligible_nodes(pod, facts.dialect))
+                awake = cluster.would_decide(facts, service.view.eligible_nodes(pod, facts))
                 decision = self.make(pod, facts) if awake is not None and not awake.node else None
             except (Unreadable, RunError):
                 continue
