@@ -52,7 +52,8 @@ paper: setup ## all figures, tables and claims of the paper (results in out/pape
 e2e: setup-distributed ## the tests that need dask, ray, a browser (chromium) or a Kubernetes control plane (built with Go, once, 12 minutes), and thousands of random command lines
 	@tools/controlplane/build.sh >/dev/null || echo "e2e: no control plane, its tests are left out" >&2
 	@[ -x /usr/bin/chromium ] || echo "e2e: no /usr/bin/chromium, the browser tests are left out" >&2
-	$(BIN)/python -m pytest -m e2e $(ARGS) || { rc=$$?; [ $$rc -eq 5 ] && echo "e2e: no test to run" >&2 || exit $$rc; }
+	$(BIN)/python -m pytest -m "e2e and not alone" -n $(WORKERS) --dist loadfile $(ARGS) || { rc=$$?; [ $$rc -eq 5 ] || exit $$rc; }
+	$(BIN)/python -m pytest -m "e2e and alone" $(ARGS) || { rc=$$?; [ $$rc -eq 5 ] || exit $$rc; }
 
 wheel: setup ## build wheel and sdist (dist/), and try the wheel in a fresh environment away from the sources
 	@$(BIN)/python tools/make_wheel.py

@@ -1,8 +1,9 @@
-"""Runs in time: a million tasks over four weeks on the built-in datacenter, ten times that, and a long queue.
+"""Runs in time: a million tasks over four weeks on the built-in datacenter, with sleep, ten times that, a long queue.
 
 Each run in a process of its own on one core, so that the peak memory is its own. Tasks are those of the Default trace,
 with the daily and weekly rhythm, at mean load 0.9; their durations are scaled so that a million of them come in four
-weeks. Power is sampled every minute. The time is that of the whole run with its start, kernels compiled.
+weeks. Power is sampled every minute. The time is that of the whole run with its start, kernels compiled: the best of
+ROUNDS, in which the cases take turns, since other users of the machine can only add to it. All times are kept.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from wattpack.datasets import alibaba2023
 from wattpack.datasets.alibaba2023_times import timed_trace
 from wattpack.datasets.generators import generate
 from wattpack.datasets.inflation import node_order, seeded
-from wattpack.engine.moments.options import BACKFILL, TimeOptions
+from wattpack.engine.moments.options import BACKFILL, Sleep, TimeOptions
 from wattpack.engine.moments.simulate import new_simulation
 from wattpack.model.nodes import Datacenter
 from wattpack.model.target import Target
@@ -34,6 +35,8 @@ POLICIES = ("fgd", "pwr:0.1+fgd:0.9")
 FULL_MODEL = "G3"  # all of it is taken for ever, so that tasks for it wait for ever
 WAITING, WAITING_CLASSES, BESIDE = 10_000, 200, 200_000
 OVERLOAD = 1.2
+CASES = ("million", "million with sleep", "ten times", "nobody waits", "10,000 wait", "overload")
+ROUNDS = 3
 
 
 def drawn(datacenter: Datacenter, count: int, load: float) -> TimedTasks:
@@ -73,14 +76,15 @@ def measure_one(case: str, policy: str) -> dict[str, Any]:
     datacenter = alibaba2023.datacenter()
     datacenter = datacenter.repeated(times) if times > 1 else datacenter
     datacenter = datacenter.ordered(node_order(datacenter, seeded(1).node_order))
-    if case in ("million", "ten times"):
+    if case in ("million", "million with sleep", "ten times"):
         tasks = drawn(datacenter, TASKS * times, LOAD)
     elif case == "overload":
         tasks = drawn(datacenter, BESIDE, OVERLOAD)
     else:
         tasks = with_full_model(drawn(datacenter, BESIDE, 0.6), datacenter, WAITING if case == "10,000 wait" else 0)
     mix, target = parse(policy), Target.of(alibaba2023.trace("default"))
-    options = TimeOptions(discipline=BACKFILL, sample_s=60.0, horizon_s=DAYS * 86400)
+    sleep = Sleep() if case == "million with sleep" else None
+    options = TimeOptions(discipline=BACKFILL, sample_s=60.0, horizon_s=DAYS * 86400, sleep=sleep)
     few = part_of(tasks, np.arange(min(1000, len(tasks))))
     new_simulation(datacenter, few, mix, target, None, options=options).record()  # compile or load
     start = time.perf_counter()
@@ -107,13 +111,18 @@ def in_a_process(case: str, policy: str) -> dict[str, Any]:
     return found
 
 
+def best_of(rounds: list[dict[str, Any]]) -> dict[str, Any]:
+    """The fastest of the runs of one case, with the times of all."""
+    return {**min(rounds, key=lambda row: row["run_s"]), "all_run_s": [row["run_s"] for row in rounds]}
+
+
 def measure() -> dict[str, object]:
     rows = []
     for policy in POLICIES:
-        by_case = {}
-        for case in ("million", "ten times", "nobody waits", "10,000 wait", "overload"):
-            by_case[case] = in_a_process(case, policy)
-        by_case["ten times"]["times_as_long"] = round(by_case["ten times"]["run_s"] / by_case["million"]["run_s"], 2)
+        found = [{case: in_a_process(case, policy) for case in CASES} for _ in range(ROUNDS)]
+        by_case = {case: best_of([row[case] for row in found]) for case in CASES}
+        for case in ("million with sleep", "ten times"):
+            by_case[case]["times_as_long"] = round(by_case[case]["run_s"] / by_case["million"]["run_s"], 2)
         for case in ("10,000 wait", "overload"):
             dear = by_case[case]["us_a_moment"] / by_case["nobody waits"]["us_a_moment"]
             by_case[case]["a_moment_is_times_as_dear"] = round(dear, 2)

@@ -15,8 +15,16 @@ import pytest
 
 from e2e.cluster import Cluster
 
-BUILD = Path(__file__).parents[2] / "tools" / "controlplane" / "build.sh"
+HERE = Path(__file__).parent
+BUILD = HERE.parents[1] / "tools" / "controlplane" / "build.sh"
 BUILD_S = 2700  # a cold build takes 12 minutes on two cores, more on busy ones
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests of this folder run one after another: a control plane takes both cores of a small machine."""
+    for item in items:
+        if item.path.is_relative_to(HERE):
+            item.add_marker("alone")
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -1,4 +1,4 @@
-"""A datacenter as columns of integers, and `NODE`: one node's record as kernels and policies see it."""
+"""A datacenter as columns of integers; its nodes as kernels and policies see them are records (node_record.py)."""
 
 from __future__ import annotations
 
@@ -11,54 +11,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from wattpack.errors import UserError
+from wattpack.model.node_record import KINDS as KINDS
+from wattpack.model.node_record import MAX_GPUS as MAX_GPUS
+from wattpack.model.node_record import NODE as NODE
+from wattpack.model.node_record import NOTES as NOTES
+from wattpack.model.node_record import empty_records
 from wattpack.model.pools import MAX_POOLS, OPEN, Pool
 from wattpack.model.power import GPU_MILLI, PAPER, VCPU_MILLI_PER_CORE, PowerProfile
 
-MAX_GPUS = 16  # GPUs a node may have: a fixed width keeps one compiled engine for all datacenters
-KINDS = MAX_GPUS + 1  # kinds of GPU tasks on a node: 0 = sharing, s = s whole GPUs
-
-NOTES = 8
 MAX_BASE_W = 1e6  # of one node
-
-NODE = np.dtype(
-    [
-        # capacity
-        ("cpu_milli", np.int64),
-        ("memory_mib", np.int64),
-        ("gpus", np.int64),  # count
-        ("model", np.int64),  # index into Datacenter.models
-        ("cpu_model", np.int64),  # index into Datacenter.cpu_models
-        ("pool", np.int64),  # index into Datacenter.pools
-        ("type", np.int64),  # nodes of equal type are equal when empty
-        ("cores", np.int64),  # physical
-        ("sockets", np.int64),
-        ("socket_cores", np.int64),
-        ("socket_idle_mw", np.int64),
-        ("socket_max_mw", np.int64),
-        ("base_mw", np.int64),  # drawn beside sockets and GPUs, whatever is placed
-        # free capacity
-        ("cpu_left", np.int64),
-        ("memory_left", np.int64),
-        ("gpu_left", np.int32, (MAX_GPUS,)),  # milli per GPU; 0 beyond `gpus`
-        ("gpu_total", np.int64),  # sum of gpu_left
-        ("gpu_free", np.int64),  # GPUs with all 1000 milli left
-        ("gpu_most", np.int64),  # largest of gpu_left
-        # tasks placed, and what is computed from them
-        ("tasks", np.int64),
-        ("kinds", np.int16, (KINDS,)),  # GPU tasks by kind
-        ("cpu_power_mw", np.int64),
-        ("gpu_power_mw", np.int64),
-        ("fragmentation", np.float64),  # F_n(M), milli-GPU, bit-exact
-        ("fragmentation_micro", np.int64, (6,)),  # by reason, in millionths of a milli-GPU: exact running sums
-        # with nodes that sleep (engine/moments/sleep.py)
-        ("closed", np.int64),  # above 0: it takes no task as it is, but is asleep, waking or shutting down
-        ("wake_mw", np.int64),  # counts as added by a placement, beside what the task adds: the node would sleep
-        ("slowness", np.float64),  # how many times longer batch tasks run here than at the reference speed
-        ("changed_at", np.int64),  # number of the latest change of this node, 0 for none
-        ("notes", np.float64, (NOTES,)),  # written by a policy with a memory: see model/policy.py
-    ],
-    align=True,
-)
 
 
 @dataclass(frozen=True, repr=False)
@@ -207,7 +168,7 @@ class Datacenter:
 
         `Any`, because numpy's types do not say that an item of a recarray is a record.
         """
-        nodes = np.zeros(len(self), dtype=NODE)
+        nodes = empty_records(len(self))
         nodes["cpu_milli"] = nodes["cpu_left"] = self.cpu_milli
         nodes["memory_mib"] = nodes["memory_left"] = self.memory_mib
         nodes["gpus"] = nodes["gpu_free"] = self.gpus

@@ -1,6 +1,6 @@
 """Types of the records and arrays that kernels read, so that mypy finds a misspelt field.
 
-numpy gives records no types of their own. The fields here are those of NODE (nodes.py), TASK (tasks.py), TARGET
+numpy gives records no types of their own. The fields here are those of NODE (node_record.py), TASK (tasks.py), TARGET
 (target.py) and `World` (policy.py), which say what each is; tests/model/test_records.py compares the names.
 """
 
@@ -37,35 +37,35 @@ class RecordTable(Records[Record], Protocol[Record]):
 class NodeRecord(Protocol):
     """One NODE record."""
 
-    cpu_milli: int
-    memory_mib: int
+    gpu_left: SmallIntegers
+    cpu_left: int
+    memory_left: int
+    gpu_total: int
+    gpu_free: int
+    gpu_most: int
     gpus: int
     model: int
-    cpu_model: int
-    pool: int
+    tasks: int
+    fragmentation: float
+    cpu_power_mw: int
+    gpu_power_mw: int
+    wake_mw: int
+    slowness: float
+    closed: int
     type: int
+    pool: int
+    cpu_milli: int
+    memory_mib: int
     cores: int
     sockets: int
     socket_cores: int
     socket_idle_mw: int
     socket_max_mw: int
     base_mw: int
-    cpu_left: int
-    memory_left: int
-    gpu_left: SmallIntegers
-    gpu_total: int
-    gpu_free: int
-    gpu_most: int
-    tasks: int
     kinds: NDArray[np.int16]
-    cpu_power_mw: int
-    gpu_power_mw: int
-    fragmentation: float
-    fragmentation_micro: Integers
-    closed: int
-    wake_mw: int
-    slowness: float
+    cpu_model: int
     changed_at: int
+    fragmentation_micro: Integers
     notes: Floats
 
 

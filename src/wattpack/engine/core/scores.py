@@ -60,13 +60,16 @@ def find_touched(touched: Any, mask: int, start: int, end: int, hits: Any, found
 
 @inner
 def fetch_buckets(state: State, scores: Scores, column: int, hits: int) -> None:
-    """Read the buckets of all nodes that are looked at next, so that memory answers in parallel.
+    """Read something of all nodes that are looked at next, so that memory answers in parallel.
 
     In a datacenter of 12,130 nodes they lie far apart: a run in time of a mix took 8.3 us a task and now takes 6.5.
     """
-    bucket, fetched = scores.cache.bucket[column], 0
+    bucket, word, fetched = scores.cache.bucket[column], state.columns.all[column].word, 0
     for i in range(hits):
-        fetched += bucket[state.changed[scores.scratch.hits[i]]]
+        n = state.changed[scores.scratch.hits[i]]
+        node = state.nodes[n]  # a field of each line of the cache that scores read
+        fetched += node.gpu_left[0] + node.cpu_left + node.type + node.sockets
+        fetched += bucket[n] + state.fit[n, word] + state.held[n, word]
     scores.scratch.fetched[0] = fetched  # nobody reads it; without a use the loop would be left out
 
 

@@ -62,7 +62,9 @@ def _faults_of_compile(policy: Policy, history: History) -> list[str]:
     try:
         new_plan(_mix(policy), datacenter, target, PAPER, new_world(datacenter, target, PAPER))
     except KeyError as fault:
-        return [f"does not compile: no field {fault} in a node or task record (model/nodes.py and tasks.py list them)"]
+        return [
+            f"does not compile: no field {fault} in a node or task record (model/node_record.py and tasks.py list them)"
+        ]
     except Exception as fault:  # whatever numba says
         return [f"does not compile: {one_line(fault)}"]
     return []
