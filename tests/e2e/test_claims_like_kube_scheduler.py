@@ -74,7 +74,7 @@ def create(cluster: Cluster, cases: dict[str, Case]) -> None:
         users = [{"resource": "pods", "name": "somebody", "uid": f"uid-{name}"}]
         allocation = {"devices": {"results": results}}
         admin.patch(f"{path}/status", {"status": {"allocation": allocation, "reservedFor": users}})
-    admin.create_many(CLAIMS, [claim_object(name, case.spec) for name, case in cases.items()])
+    admin.create_many(CLAIMS, [claim_object(name, case.spec) for name, case in cases.items() if case.spec])
 
 
 def verdicts(cluster: Cluster) -> dict[str, str]:
@@ -118,3 +118,42 @@ def test_claims_are_served_where_kube_scheduler_serves_them(
     assert not differ, f"{len(differ)} of {COUNT} differ:\n" + "\n".join(differ[:8])
     assert len(kinds) == 8  # of each kind of claim, some fit and some do not
     assert min(kinds.values()) >= 5
+
+
+def test_admin_access_takes_nothing_and_binding_conditions_are_refused_by_name(cluster: Cluster) -> None:
+    """A claim holds all devices of a node; one with admin access gets all of them too."""
+    admin = cluster.admin
+    said = {"type": {"string": "gpu"}, "productName": {"string": "Tesla T4"}}
+    waits = {"bindingConditions": ["attached"], "bindingFailureConditions": ["failed"]}
+    devices = {"taken": [{"name": f"gpu-{i}", "attributes": said} for i in range(2)]}
+    devices["waits"] = [{"name": "gpu-0", "attributes": said, **waits}]
+    cases = {name: Case(name, {GPU: own}, [], [], {}) for name, own in devices.items()}
+    admin.patch("/api/v1/namespaces/default", {"metadata": {"labels": {"resource.kubernetes.io/admin-access": "true"}}})
+    create(cluster, cases)
+    every = {"deviceClassName": "gpu", "allocationMode": "All"}
+    asked = {"first": every, "looks": {**every, "adminAccess": True}, "second": every}
+    for name, exactly in asked.items():
+        admin.create(CLAIMS, claim_object(name, {"devices": {"requests": [{"name": "gpu", "exactly": exactly}]}}))
+    service = Service(cluster.processes, cluster.kubeconfig(), policy="fgd", target="default", allocate_claims=True)
+    service.start()
+    cluster.start_scheduler(extender_url=service.url, scheduler_name=OURS, own_devices=False, backoff_s=(60, 60))
+    for name in asked:
+        pod = claiming_pod(name, OURS)
+        pod["spec"]["affinity"] = claiming_pod("taken", OURS)["spec"]["affinity"]
+        admin.create(PODS, pod)
+        wait_until(lambda: name in verdicts(cluster), 30, f"{name} is decided")  # noqa: B023
+    found = verdicts(cluster)
+    assert (found["first"], found["looks"]) == ("", "")
+    assert found["second"] != ""
+    results = admin.get(f"{CLAIMS}/looks")["status"]["allocation"]["devices"]["results"]
+    assert [(one["device"], one["adminAccess"]) for one in results] == [("gpu-0", True), ("gpu-1", True)]
+
+    assert "bindingConditions" in admin.get(f"{SLICES}/waits-gpu-0")["spec"]["devices"][0]
+    for path in (f"{SLICES}/taken-gpu-0", f"{PODS}/second"):
+        admin.delete(path)
+    admin.create(CLAIMS, claim_object("attached", {"devices": {"requests": [{"name": "gpu", "exactly": every}]}}))
+    pod = claiming_pod("attached", OURS)
+    del pod["spec"]["affinity"]
+    admin.create(PODS, pod)
+    wait_until(lambda: "attached" in verdicts(cluster), 30, "the pod is decided")
+    assert "waits-gpu/gpu-0: binding conditions (attached) are not supported" in verdicts(cluster)["attached"]
