@@ -164,6 +164,14 @@ def timed_case(
     return TimedCase(nodes, tasks, policy_of(r), trace, options, signal_of(r), r.choice([PERFECT, YESTERDAY]))
 
 
+def reserve_case(seed: int) -> TimedCase:
+    """Nodes sleep, and wake also when the reserve is short; no budget, and time enough for it to happen."""
+    case = timed_case(seed, sleep=True)
+    assert case.options.sleep is not None
+    sleep = replace(case.options.sleep, idle_s=float(seed % 3), reserve=1 + seed % 4, wake_for_reserve=True)
+    return case._replace(options=replace(case.options, budget_w=None, horizon_s=60.0, sleep=sleep))
+
+
 def tight_case(seed: int, sleep: bool = False) -> TimedCase:
     """Two or more nodes unlike, small tasks, little power: in one pass a task fails to start and another changes that.
 

@@ -23,6 +23,7 @@ class Service:
         self.processes, self.kubeconfig, self.name = processes, kubeconfig, name
         self.port = port or free_port()
         self.url = f"http://127.0.0.1:{self.port}"
+        self.program: list[object] = ["-m", "wattpack"]
         self.config_file = processes.folder / f"{name}.toml"
         self.write_config(**config)
 
@@ -30,7 +31,7 @@ class Service:
         self.config_file.write_text(toml(config))
 
     def start(self, wait: bool = True) -> Service:
-        command = [sys.executable, "-m", "wattpack", "serve", "--config", self.config_file]
+        command = [sys.executable, *self.program, "serve", "--config", self.config_file]
         command += ["--kubeconfig", self.kubeconfig, "--host", "127.0.0.1", "--port", self.port]
         self.processes.start(self.name, command)
         if wait:

@@ -7,6 +7,8 @@ tests/kube/sleep/.
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,6 +22,7 @@ from e2e.pod_watch import PODS
 from e2e.sleep_scene import HALF, WHOLE, SleepScene, unexplained
 
 pytestmark = pytest.mark.e2e
+JUMPING_CLOCK = Path(__file__).parent / "jumping_clock.py"
 NODE_PATCH = r"^/api/v1/nodes/[^/]+$"
 
 
@@ -34,17 +37,29 @@ def events_on(scene: SleepScene, name: str) -> list[str]:
     return [f"{event['reason']}: {event['message']}" for event in events if event["involvedObject"]["name"] == name]
 
 
+def told_of(scene: SleepScene, pod: str) -> str:
+    """What `wattpack explain --live` prints."""
+    command = [sys.executable, "-m", "wattpack", "explain", "--live", f"default/{pod}", "--server", scene.service.url]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False).stdout
+
+
 def test_a_waiting_pod_is_promised_a_node_that_wakes_for_it(cluster: Cluster) -> None:
     with SleepScene(cluster, "wake") as scene:
         scene.service.start()
         scene.start_scheduler()
         scene.all_asleep()
         assert scene.service.get("/sleep")["saved_w"] > 0
+        scene.kubelets.boot_s = 5.0  # time to look while the pod waits
         scene.create_pod("one")
+        wait_until(lambda: "promised" in told_of(scene, "one"), 20, "explain --live names the node promised")
+        told = told_of(scene, "one")
+        assert "one" not in scene.watch.bound_at
         scene.wait_bound("one")
         node = scene.api.get(f"{PODS}/one")["spec"]["nodeName"]
+        promised = f"promised {node} GPU 0-1-2-3"
+        assert promised in told
         wait_until(
-            lambda: any(node in words for words in events_on(scene, "one")), 20, "the pod's event names its node"
+            lambda: any(promised in words for words in events_on(scene, "one")), 20, "the pod's event names its node"
         )
         assert scene.emulator.power(node) == "On"
         assert sorted(scene.states().values()) == ["asleep", "asleep", "awake"]
@@ -59,6 +74,9 @@ def test_advice_changes_nothing(cluster: Cluster) -> None:
             lambda: [row["would_sleep"] for row in scene.service.get("/sleep")["nodes"]] == [True] * 3, 30, "advice"
         )
         assert scene.service.get("/sleep")["would_save_w"] > 0
+        assert scene.service.metrics()["wattpack_sleep_would_nodes"] == 3
+        wait_until(lambda: events_on(scene, scene.nodes[0]), 20, "an event tells of the node that would sleep")
+        assert "WattpackWouldSleep" in events_on(scene, scene.nodes[0])[0]
         assert scene.states() == dict.fromkeys(scene.nodes, "awake")
         assert not [path for method, path in scene.behind.requests if method == "PATCH" and "/nodes/" in path]
         scene.settle()
@@ -192,6 +210,24 @@ def test_a_budget_that_refuses_evictions_keeps_the_pods_and_the_node(cluster: Cl
             scene.settle()
         finally:
             scene.api.delete(f"{path}/strict")
+
+
+def test_a_wall_clock_that_jumps_by_days_changes_nothing(cluster: Cluster) -> None:
+    """Every 3 s it is a day ahead, then a day behind: two nodes sleep, one wakes for a pod, the rate is kept."""
+    with SleepScene(cluster, "clock", nodes=3, per_hour=2) as scene:
+        scene.service.program = ["-P", JUMPING_CLOCK]
+        scene.service.start()
+        scene.start_scheduler()
+        scene.wait_states({"asleep": 2, "awake": 1})
+        for pod in ("one", "two"):
+            scene.create_pod(pod)
+        scene.wait_bound("one", "two")
+        for pod in ("one", "two"):
+            scene.api.delete(f"{PODS}/{pod}")
+        time.sleep(8)  # longer than idle and the way to the mark
+        scene.wait_states({"asleep": 1, "awake": 2}, 0)
+        assert scene.service.log.count("the wall clock jumps") >= 2, scene.service.log
+        scene.settle()
 
 
 def test_a_node_that_a_person_uncordons_is_left_alone_until_told(cluster: Cluster) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from time_cases import TimedCase, smaller, tight_case, timed_case
+from time_cases import TimedCase, reserve_case, smaller, tight_case, timed_case
 from time_engine import run_both
 
 
@@ -40,3 +40,9 @@ def test_so_it_is_where_a_budget_leaves_room_for_one_task_and_not_for_the_next()
 def test_so_it_is_with_nodes_asleep_and_capped_gpus(sleep: bool) -> None:
     check_seeds(lambda seed: timed_case(seed, sleep=sleep, caps=True), range(100))
     check_seeds(lambda seed: tight_case(seed, sleep=sleep), range(100, 120))
+
+
+def test_so_it_is_where_nodes_wake_for_the_reserve() -> None:
+    check_seeds(reserve_case, range(100))
+    empty = [machine for seed in range(20) for machine in run_both(reserve_case(seed)).machines if machine.woke_empty]
+    assert len(empty) > 5  # it does happen in these cases

@@ -71,6 +71,20 @@ def test_the_reserve_of_free_gpus_stays_awake_and_the_hungriest_nodes_per_gpu_sl
     assert energy_j(run, 100.0) == [20 * 100 + 10 * 10, 15 * 100 + 2 * 15 * 10, 0, 2 * 88 * 5, 2 * (25 + 15)]
 
 
+def test_a_node_wakes_when_the_reserve_is_short_if_that_is_asked_for() -> None:
+    """n0 sleeps from 12 s on, n1 is the reserve of 1. The task at 40 s takes it, so n0 wakes until 45 s, and stays.
+
+    The task has left at 45 s too: n1 is empty for 10 s at 55 s and not needed for the reserve, nor is n0. n0 is first
+    in the order of sleep, so it sleeps and n1 is the reserve again.
+    """
+    tasks = [LATE._replace(arrival_s=0), *tasks_at(WHOLE, (40, 5)), LATE]
+    run = run_of(TWO_T4, tasks, sleep=Sleep(10.0, 2.0, 5.0, 5.0, reserve=1, wake_for_reserve=True))
+    first = [(10, "shutting down"), (12, "asleep"), (40, "waking"), (45, "awake"), (55, "shutting down")]
+    assert run.machines[0].history == [*first, (57, "asleep")]
+    assert run.machines[1].history == []
+    assert run.wakes == 1
+
+
 def test_a_node_that_is_passed_over_is_looked_at_again_at_the_next_moment() -> None:
     """n0 sleeps at 10 s; n1 is the reserve of 1 and passed over. At 40 s it takes a task, and is the reserve again."""
     tasks = [LATE._replace(arrival_s=0), *tasks_at(WHOLE, (40, 5)), LATE]

@@ -18,7 +18,7 @@ from wattpack.errors import UserError
 from wattpack.experiments.scenario import Scenario
 from wattpack.experiments.sleep_and_caps import cap_text, caps_of, check_caps, sleep_of, sleep_text
 from wattpack.experiments.timed_fields import timed_keys, timed_of
-from wattpack.experiments.timed_options import LATER, Timed
+from wattpack.experiments.timed_options import LATER, Timed, shown_sleep
 
 DEFAULT = "reserve=2%,shutdown=60,wake=300,watts=10"
 
@@ -32,6 +32,8 @@ DEFAULT = "reserve=2%,shutdown=60,wake=300,watts=10"
         ("idle=auto", DEFAULT),
         ("watts=10.0,reserve=2.0%", DEFAULT),
         ("idle=6m,reserve=16", "idle=360,reserve=16,shutdown=60,wake=300,watts=10"),
+        ("wake_for_reserve=on", "reserve=2%,shutdown=60,wake=300,wake_for_reserve=yes,watts=10"),
+        ("wake_for_reserve=no", DEFAULT),
         ({"idle": 90, "wake": "10m"}, "idle=90,reserve=2%,shutdown=60,wake=600,watts=10"),
         (False, ""),
         ("off", ""),
@@ -41,6 +43,12 @@ DEFAULT = "reserve=2%,shutdown=60,wake=300,watts=10"
 def test_knobs_of_sleep_have_one_spelling(given: object, text: str) -> None:
     assert sleep_text(given) == text
     assert sleep_text(text) == text
+
+
+def test_the_knobs_that_are_not_the_default_are_shown() -> None:
+    assert shown_sleep(DEFAULT) == "sleep"
+    text = sleep_text("idle=6m,reserve=16,wake_for_reserve=yes,watts=5")
+    assert shown_sleep(text) == "sleep idle=6m,reserve=16,wake_for_reserve=yes,watts=5"
 
 
 def test_a_reserve_in_percent_is_of_the_datacenters_gpus_and_rounded_up() -> None:
@@ -60,6 +68,7 @@ def test_a_reserve_in_percent_is_of_the_datacenters_gpus_and_rounded_up() -> Non
         ("reserve=1.5", "sleep: reserve '1.5', expected a number of GPUs"),
         ("watts=-1", "sleep: watts '-1', expected watts"),
         ("watts=nan", "sleep: watts 'nan', expected watts"),
+        ("wake_for_reserve=maybe", "sleep: wake_for_reserve 'maybe', expected yes or no"),
         (7, "sleep 7, expected on, or knobs"),
     ],
 )

@@ -37,7 +37,8 @@ def check_nodes(run: Run) -> None:
         assert len(node.tasks) == running + len(machine.to_start)
         assert machine.state == AWAKE or running == 0
         assert not machine.to_start or machine.state in (WAKING, SHUTTING_DOWN)
-        assert machine.state != WAKING or machine.to_start
+        for_reserve = run.options.sleep is not None and run.options.sleep.wake_for_reserve
+        assert machine.state != WAKING or machine.to_start or for_reserve
         assert machine.state != ASLEEP or machine.empty
         least = run.watts.idle_mw(node) if run.options.sleep is None else run.watts.asleep_mw(node)
         assert least <= sum(drawn_mw(machine, run.watts)) <= run.watts.most_mw(node)

@@ -46,6 +46,7 @@ class Sleep:
     wake_s: float = 300.0
     sleep_w: float = 10.0
     reserve: int | None = None  # GPUs; None: 2 % of the datacenter's
+    wake_for_reserve: bool = False
 
 
 NO_TIMES = Sleep(idle_s=0.0, shutdown_s=0.0, wake_s=0.0, reserve=0)

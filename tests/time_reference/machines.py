@@ -22,6 +22,7 @@ class Machine:
     until_s: float = inf  # when its wake or shutdown ends
     empty_since_s: float = 0.0
     to_start: list[int] = field(default_factory=list)  # tasks that wait for its wake
+    woke_empty: bool = False  # at some time, for the reserve
     history: list[tuple[float, str]] = field(
         default_factory=list
     )  # since when it was in which state, from its first change
@@ -77,12 +78,31 @@ def untouched_gpus(machine: Machine) -> int:
     return machine.node.gpu_left.count(1000) if machine.state in (AWAKE, WAKING) else 0
 
 
+def reserve_of(machines: list[Machine], options: Options) -> Fraction:
+    assert options.sleep is not None
+    reserve = options.sleep.reserve
+    return Fraction(2, 100) * sum(m.node.gpu for m in machines) if reserve is None else Fraction(reserve)
+
+
+def to_wake_for_reserve(machines: list[Machine], watts: Watts, options: Options) -> list[Machine]:
+    """At the end of step 5: least idle watts per GPU first, the last of equals first, until the reserve is there."""
+    if options.sleep is None or not options.sleep.wake_for_reserve:
+        return []
+    free, wanted, found = sum(map(untouched_gpus, machines)), reserve_of(machines, options), []
+    asleep = [m for m in reversed(machines) if m.state == ASLEEP and m.node.gpu > 0]
+    for machine in sorted(asleep, key=lambda m: Fraction(watts.idle_mw(m.node), m.node.gpu)):
+        if free >= wanted:
+            break
+        free += machine.node.gpu_left.count(1000)
+        found.append(machine)
+    return found
+
+
 def go_to_sleep(machines: list[Machine], watts: Watts, options: Options, now_s: float) -> None:
     """Step 5. Most idle watts per GPU first; `sorted` keeps node order among equals."""
     if options.sleep is None:
         return
-    reserve = options.sleep.reserve
-    wanted = Fraction(2, 100) * sum(m.node.gpu for m in machines) if reserve is None else Fraction(reserve)
+    wanted = reserve_of(machines, options)
     sleepy = [m for m in machines if m.sleepy_at_s <= now_s]
     for machine in sorted(sleepy, key=lambda m: -Fraction(watts.idle_mw(m.node), m.node.gpu or 1)):
         others = sum(untouched_gpus(m) for m in machines if m is not machine)

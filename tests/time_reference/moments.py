@@ -22,6 +22,7 @@ from time_reference.machines import (
     drawn_mw,
     go_to_sleep,
     machine_of,
+    to_wake_for_reserve,
 )
 from time_reference.watts import Watts, decide
 
@@ -103,6 +104,8 @@ class Run:
             self.tasks_arrive_and_give_up()
             self.go_through_queue()
             go_to_sleep(self.machines, self.watts, self.options, self.now_s)
+            for machine in to_wake_for_reserve(self.machines, self.watts, self.options):
+                self.begin_to_wake(machine)
             check_moment(self)
             ends_s = [*map(self.end_of, self.running), *(machine.until_s for machine in self.machines)]
             due = min(ends_s) <= self.now_s
@@ -131,6 +134,8 @@ class Run:
             if machine.state == WAKING:
                 drawn_before = sum(self.drawn_mw())
                 machine.become(AWAKE, self.now_s)
+                if machine.empty:  # it woke for the reserve
+                    machine.empty_since_s, machine.woke_empty = self.now_s, True
                 for i in machine.to_start:
                     self.placed_until_awake.remove(i)
                     self.start(i)

@@ -7,13 +7,12 @@ from __future__ import annotations
 
 from wattpack.engine.moments.moves import MovesInTime
 from wattpack.errors import UserError
-from wattpack.experiments.knobs import knobs_of
+from wattpack.experiments.knobs import NO, YES, knobs_of, yes_or_no
 from wattpack.model.durations import seconds_of
 from wattpack.model.nodes import Datacenter
 from wattpack.optimise.consolidate import Consolidation, Consolidator
 
 KNOBS = ("moves", "every", "pause", "pays", "slower")
-YES, NO = ("yes", "on", "true"), ("no", "off", "false")
 EXPECTED = "on, or knobs like moves=60,every=30m,pause=30s,pays=1h,slower=no"
 MAX_MOVES = 10**6
 
@@ -24,18 +23,17 @@ def consolidate_text(given: object, what: str = "consolidate") -> str:
     if found is None:
         return ""
     plain = Consolidation()
-    moves, slower = found.get("moves", str(plain.moves_an_hour)), found.get("slower", "no").lower()
+    moves = found.get("moves", str(plain.moves_an_hour))
     if not (moves.isascii() and moves.isdigit() and 1 <= int(moves[:12]) <= MAX_MOVES):
         raise UserError(f"{what}: moves {moves!r}, expected moves an hour, 1 to {MAX_MOVES:,}")
-    if slower not in (*YES, *NO):
-        raise UserError(f"{what}: slower {slower!r}, expected yes or no")
+    slower = yes_or_no(found.get("slower", NO), what, "slower")
     every, pause, pays = (
         f"{seconds_of(found.get(name, f'{default}'), f'{what}: {name}'):.15g}"
         for name, default in (("every", plain.every_s), ("pause", plain.pause_s), ("pays", plain.pays_back_s))
     )
     if float(every) < 1 or float(pays) <= 0:
         raise UserError(f"{what}: every {every} s, pays {pays} s, expected at least 1 s and more than 0")
-    return f"moves={int(moves)},every={every},pause={pause},pays={pays},slower={'yes' if slower in YES else 'no'}"
+    return f"moves={int(moves)},every={every},pause={pause},pays={pays},slower={slower}"
 
 
 def consolidation_of(text: str) -> Consolidation | None:
@@ -48,7 +46,7 @@ def consolidation_of(text: str) -> Consolidation | None:
         every_s=float(knobs["every"]),
         pause_s=float(knobs["pause"]),
         pays_back_s=float(knobs["pays"]),
-        allow_slower=knobs["slower"] == "yes",
+        allow_slower=knobs["slower"] == YES,
     )
 
 

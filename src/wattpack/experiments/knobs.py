@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from wattpack.errors import UserError
 
 ON, OFF = ("on", "true"), ("", "off", "false", "none")
+YES, NO = "yes", "no"
 
 
 def knobs_of(given: object, names: tuple[str, ...], expected: str, what: str) -> dict[str, str] | None:
@@ -27,3 +28,12 @@ def knobs_of(given: object, names: tuple[str, ...], expected: str, what: str) ->
             raise UserError(f"{what} {part.strip()!r}, expected {expected}, each knob once")
         found[name] = value
     return found
+
+
+def yes_or_no(text: str, what: str, knob: str) -> str:
+    """YES or NO, in one spelling."""
+    if text.lower() in ("yes", "on", "true"):
+        return YES
+    if text.lower() in ("no", "off", "false"):
+        return NO
+    raise UserError(f"{what}: {knob} {text.lower()!r}, expected yes or no")

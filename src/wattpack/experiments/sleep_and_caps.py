@@ -10,14 +10,14 @@ from math import isfinite
 
 from wattpack.engine.moments.options import Sleep
 from wattpack.errors import UserError
-from wattpack.experiments.knobs import OFF, knobs_of
+from wattpack.experiments.knobs import NO, OFF, YES, knobs_of, yes_or_no
 from wattpack.model.caps import check_cap
 from wattpack.model.durations import seconds_of
 from wattpack.model.gpu_names import catalog_name, model_of
 from wattpack.model.sleeping import RESERVE_PERCENT, reserve_of, reserve_text
 
 AUTO = "auto"  # ski rental: the energy of one shutdown and wake, divided by the watts saved
-KNOBS = ("idle", "reserve", "shutdown", "wake", "watts")
+KNOBS = ("idle", "reserve", "shutdown", "wake", "wake_for_reserve", "watts")
 MAX_W = 1e6
 ALL_MODELS = "*"
 EXPECTED = "on, or knobs like idle=6m,wake=5m,shutdown=1m,reserve=2%,watts=10"
@@ -34,9 +34,10 @@ def sleep_text(given: object, what: str = "sleep") -> str:
         "reserve": reserve_text(found.get("reserve", f"{RESERVE_PERCENT}%"), what),
         "shutdown": _seconds(found.get("shutdown", f"{plain.shutdown_s}"), what, "shutdown"),
         "wake": _seconds(found.get("wake", f"{plain.wake_s}"), what, "wake"),
+        "wake_for_reserve": yes_or_no(found.get("wake_for_reserve", NO), what, "wake_for_reserve"),
         "watts": _watts(found.get("watts", f"{plain.sleep_w}"), what),
     }
-    return ",".join(f"{name}={value}" for name, value in texts.items() if value != AUTO)
+    return ",".join(f"{name}={value}" for name, value in texts.items() if value not in (AUTO, NO))
 
 
 def _seconds(text: str, what: str, knob: str) -> str:
@@ -66,6 +67,7 @@ def sleep_of(text: str, gpus: int) -> Sleep | None:
         wake_s=float(knobs["wake"]),
         sleep_w=float(knobs["watts"]),
         reserve_gpus=reserve_of(knobs["reserve"], gpus),
+        wake_for_reserve=knobs.get("wake_for_reserve") == YES,
     )
 
 

@@ -182,7 +182,8 @@ def shown_sleep(text: str) -> str:
     for part in text.split(","):
         name, _, value = part.partition("=")
         if part not in plain:
-            shown.append(part if name in ("reserve", "watts") else f"{name}={shown_time(float(value))}")
+            is_time = name in ("idle", "shutdown", "wake")
+            shown.append(f"{name}={shown_time(float(value))}" if is_time else part)
     return f"sleep {','.join(shown)}" if shown else "sleep"
 
 

@@ -244,7 +244,7 @@ class Cluster:
 
     def power_w(self) -> float:
         """What is drawn now: nodes asleep and pods that wait for their node to wake draw next to nothing."""
-        if self.engine() is None or not self.in_step.sleepers:
+        if self.engine() is None or not (self.in_step.sleepers or self.in_step.asleep):
             return self.placed_power_w()
         return int(self.in_step.drawn_mw().sum()) / 1000
 

@@ -93,7 +93,7 @@ def who_wakes(
 ) -> int:
     """Fill `found` with the nodes that wake because the reserve is short: last in the order of sleep first.
 
-    Only the live service wakes nodes for the reserve (decision 022). Returns their number.
+    The live service does so; simulated runs where it is asked for. Returns their number.
     """
     count = 0
     for i in range(len(order) - 1, -1, -1):

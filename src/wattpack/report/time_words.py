@@ -168,9 +168,10 @@ def _sleep_assumed(text: str) -> str:
     idle = f"empty for {as_time(float(knobs['idle']))}" if "idle" in knobs else "empty for as long as one wake costs"
     reserve = knobs["reserve"] if knobs["reserve"].endswith("%") else f"{knobs['reserve']} GPUs"
     of = " of the GPUs" if reserve.endswith("%") else ""
+    short = "; nodes also wake when that is short" if "wake_for_reserve" in knobs else ""
     return (
         f"A node that is {idle} shuts down ({as_time(float(knobs['shutdown']))}) and sleeps at {knobs['watts']} W, "
-        f"while {reserve}{of} stay free and awake. A task placed on a node asleep waits for its wake "
+        f"while {reserve}{of} stay free and awake{short}. A task placed on a node asleep waits for its wake "
         f"({as_time(float(knobs['wake']))}), as long for every node; while it wakes or shuts down a node draws its "
         "idle watts. Wakes never fail, and wear is not counted."
     )

@@ -192,6 +192,7 @@ async def test_nodes_asleep_stay_so_in_mode_advise_and_it_is_told_how_to_wake_th
     world.api.annotate("n0", ASK, "wake")
     await world.step(times=3)
     assert world.state("n0") is State.ASLEEP  # `advise` has no right to change a Node
+    assert world.service.view.cluster.power_w() == 10.0  # the machine is off all the same
     told = "mode advise wakes no node: 1 with a record stay as they are; to wake them run `wattpack sleep wake --all "
     assert world.keeper.stopped.startswith(told)
     assert dry_run(world.service.view, advise)[-1].strip() == world.keeper.stopped

@@ -109,7 +109,8 @@ def explain_command(
         With --at: IT power that no start may exceed, in kW, or a file with seconds,kw or timestamp,kw.
     sleep
         With --at: empty nodes sleep, and wake when a task is placed there: alone, or with knobs like
-        idle=6m,wake=5m,shutdown=1m,reserve=2%,watts=10 (reserve: GPUs or a share of them that stay free and awake).
+        idle=6m,wake=5m,shutdown=1m,reserve=2%,watts=10 (reserve: GPUs or a share of them that stay free and awake;
+        wake_for_reserve=yes: nodes also wake when it is short).
     cap
         With --at: power cap of a GPU model as a share of its maximum, like T4=0.7, or 0.7 for all; may be given again.
     cap_speed

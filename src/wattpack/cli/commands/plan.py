@@ -102,7 +102,8 @@ def plan_command(
         Speeds of GPU models: typical, or a CSV file with model,speed.
     sleep
         Empty nodes sleep, and wake when a task is placed there: alone, or with knobs like
-        idle=6m,wake=5m,shutdown=1m,reserve=2%,watts=10 (reserve: GPUs or a share of them that stay free and awake).
+        idle=6m,wake=5m,shutdown=1m,reserve=2%,watts=10 (reserve: GPUs or a share of them that stay free and awake;
+        wake_for_reserve=yes: nodes also wake when it is short).
     cap
         Power cap of a GPU model as a share of its maximum, like T4=0.7, or 0.7 for all; batch tasks run longer; may be
         given again.

@@ -148,7 +148,8 @@ def simulate_command(
         Speed of the GPU that durations are of; default: mean over the first datacenter's GPUs.
     sleep
         Empty nodes sleep, and wake when a task is placed there: alone, or with knobs like
-        idle=6m,wake=5m,shutdown=1m,reserve=2%,watts=10 (reserve: GPUs or a share of them that stay free and awake).
+        idle=6m,wake=5m,shutdown=1m,reserve=2%,watts=10 (reserve: GPUs or a share of them that stay free and awake;
+        wake_for_reserve=yes: nodes also wake when it is short).
     durations
         What policies know of how long tasks run, where nodes sleep: learnt (the default), known, unused.
     consolidate

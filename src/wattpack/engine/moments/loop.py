@@ -33,6 +33,7 @@ from wattpack.engine.moments.sleep import (
     next_idle_end_s,
     nodes_go_to_sleep,
     nodes_wake_and_fall_asleep,
+    nodes_wake_for_the_reserve,
     release_there,
 )
 from wattpack.engine.moments.totals import fill_mark, note_moment, pass_time, restart_integrals
@@ -107,6 +108,8 @@ def take_steps(state: State, plan: Plan, scores: Scores, run: MomentRun, now_s: 
             return MOVES
     if run.sleep.on:
         nodes_go_to_sleep(state, run, now_s)  # 5
+        if run.sleep.wake_for_reserve:
+            nodes_wake_for_the_reserve(state, run, now_s)
     return GOES_ON
 
 

@@ -53,6 +53,7 @@ class Sleep:
     wake_s: float = 300.0
     sleep_w: float = 10.0  # of a node asleep; at most its idle watts
     reserve_gpus: int | None = None  # that stay free and awake; None: 2 % of the datacenter's
+    wake_for_reserve: bool = False  # nodes also wake when the reserve is short, as in a live cluster
 
     def __post_init__(self) -> None:
         for name in ("idle_s", "shutdown_s", "wake_s", "sleep_w"):
@@ -91,5 +92,7 @@ class TimeOptions:
             raise UserError(f"a sample every {self.sample_s:g} s, expected more than 0")
         if not self.move_every_s > 0:
             raise UserError(f"moves every {self.move_every_s:g} s, expected more than 0")
+        if self.sleep is not None and self.sleep.wake_for_reserve and self.budget_w is not None:
+            raise UserError("sleep: wake_for_reserve with a power budget, expected one of them")
         if self.horizon_s is not None and not (isfinite(self.horizon_s) and self.horizon_s >= 0):
             raise UserError(f"horizon of {self.horizon_s:g} s, expected 0 or more")

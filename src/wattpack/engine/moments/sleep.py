@@ -28,7 +28,16 @@ from wattpack.engine.moments.events import IDLE_ENDS, NODE_ASLEEP, NODE_AWAKE, i
 from wattpack.engine.moments.extended_choice import choose_extended, decide_with_extension
 from wattpack.engine.moments.run import NOBODY, MomentRun
 from wattpack.jit import inner, step
-from wattpack.model.sleeping import ASLEEP, AWAKE, SHUTTING_DOWN, TIERS, WAKING, added_by_waking_mw, who_sleeps
+from wattpack.model.sleeping import (
+    ASLEEP,
+    AWAKE,
+    SHUTTING_DOWN,
+    TIERS,
+    WAKING,
+    added_by_waking_mw,
+    who_sleeps,
+    who_wakes,
+)
 
 
 @inner
@@ -196,16 +205,21 @@ def fall_asleep(state: State, run: MomentRun, n: int) -> None:
 
 
 @inner
-def open_node(state: State, run: MomentRun, n: int) -> None:
-    """The wake of a node has ended: it is awake."""
-    node, now = state.nodes[n], run.sleep.now[0]
+def open_node(state: State, run: MomentRun, n: int, now_s: float) -> None:
+    """The wake of a node has ended: it is awake, with the tasks placed there, or empty if it woke for the reserve."""
+    node, now, sleeper = state.nodes[n], run.sleep.now[0], run.sleep.nodes[n]
     hide(run, node, -1)
-    now.transition_mw -= run.sleep.nodes[n].idle_mw
+    now.transition_mw -= sleeper.idle_mw
     now.transition_nodes -= 1
     now.waking_nodes -= 1
-    now.busy_nodes += 1  # it wakes for the tasks placed there
     node.wake_mw = 0
     become(state, run, n, AWAKE)
+    if node.tasks > 0:
+        now.busy_nodes += 1
+    else:
+        node.wake_mw = added_by_waking_mw(node, sleeper.asleep_mw)
+        sleeper.empty_since_s = now_s
+        start_timer(run, n)
     log_change(state, n)
 
 
@@ -237,7 +251,7 @@ def nodes_wake_and_fall_asleep(state: State, run: MomentRun, now_s: float) -> in
         sleep.due[due] = pop(run.events)
         due += 1
     for i in range(woken):
-        open_node(state, run, sleep.due[i])
+        open_node(state, run, sleep.due[i], now_s)
     for i in range(woken, due):
         n = sleep.due[i]
         fall_asleep(state, run, n)
@@ -265,6 +279,20 @@ def nodes_go_to_sleep(state: State, run: MomentRun, now_s: float) -> None:
     for i in range(going):
         shut_down(state, run, sleep.due[i])
         push(run.events, now_s + sleep.shutdown_s, NODE_ASLEEP, sleep.due[i])
+
+
+@inner
+def nodes_wake_for_the_reserve(state: State, run: MomentRun, now_s: float) -> None:
+    """Step 5, after nodes went to sleep, where it is asked for: the reserve is short, so nodes asleep begin to wake."""
+    sleep, now = run.sleep, run.sleep.now[0]
+    if now.asleep_nodes == 0 or now.free_gpus >= sleep.reserve_gpus:
+        return
+    for n in range(len(state.nodes)):
+        sleep.asleep[n] = 1 if state.nodes[n].closed == ASLEEP else 0
+    waking = who_wakes(sleep.order, sleep.asleep, state.nodes.gpus, now.free_gpus, sleep.reserve_gpus, sleep.due)
+    for i in range(waking):
+        leave_sleep(state, run, sleep.due[i])
+        push(run.events, now_s + sleep.wake_s, NODE_AWAKE, sleep.due[i])
 
 
 @step

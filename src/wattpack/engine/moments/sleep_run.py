@@ -87,6 +87,8 @@ class SleepRun(NamedTuple):
     now: RecordTable[SleepNow]  # [1]
     order: NDArray[np.int64]  # [nodes] in which they are looked at: most idle watts per GPU first
     sleepy_by_gpus: NDArray[np.int64]  # [MAX_GPUS + 1] how many sleepy nodes have that number of GPUs
+    wake_for_reserve: bool
+    asleep: NDArray[np.int64]  # [nodes] scratch: 1 where the node is asleep
     due: NDArray[np.int64]  # [nodes] scratch: nodes whose wake or shutdown ends now, or that go to sleep
     idle_ends: Events  # when nodes may have been empty for long enough: at most one a node, which may be too early
     changes: RecordTable[SleepChange]  # in order, the first `noted`; of length 0 where nobody asked
@@ -112,7 +114,7 @@ def new_sleep_run(state: State, sleep: Sleep | None, noted_tasks: int | None = N
         empty: Any = state.nodes
         empty.wake_mw = nodes.idle_mw - nodes.asleep_mw
     reserve = reserve_of(f"{RESERVE_PERCENT}%", int(gpus.sum())) if told.reserve_gpus is None else told.reserve_gpus
-    noted = 0 if noted_tasks is None else most_changes(count, noted_tasks)
+    noted = 0 if noted_tasks is None else most_changes(count, noted_tasks, told.wake_for_reserve)
     changes: Any = np.zeros(noted, dtype=SLEEP_CHANGE).view(np.recarray)
     return SleepRun(
         on=on,
@@ -123,6 +125,8 @@ def new_sleep_run(state: State, sleep: Sleep | None, noted_tasks: int | None = N
         now=now,
         order=sleep_order(nodes.idle_mw, gpus),
         sleepy_by_gpus=np.zeros(MAX_GPUS + 1, dtype=np.int64),
+        wake_for_reserve=told.wake_for_reserve,
+        asleep=np.zeros(count, dtype=np.int64),
         due=np.zeros(count, dtype=np.int64),
         idle_ends=first_idle_ends(nodes),
         changes=changes,
@@ -135,10 +139,14 @@ def asleep_power_mw(idle_mw: NDArray[np.int64], sleep: Sleep) -> NDArray[np.int6
     return np.minimum(idle_mw, round(sleep.sleep_w * 1000))
 
 
-def most_changes(nodes: int, tasks: int) -> int:
-    """A task wakes at most one node, and a node shuts down once before its first wake and once after each."""
-    shutdowns = nodes + tasks
-    return 2 * shutdowns + 2 * tasks
+def most_changes(nodes: int, tasks: int, wake_for_reserve: bool = False) -> int:
+    """A task wakes at most one node, and a node shuts down once before its first wake and once after each.
+
+    A task takes at most MAX_GPUS from the reserve, and every node that wakes for it adds one or more.
+    """
+    wakes = tasks * (1 + MAX_GPUS) if wake_for_reserve else tasks
+    shutdowns = nodes + wakes
+    return 2 * shutdowns + 2 * wakes
 
 
 def first_idle_ends(nodes: Any) -> Events:

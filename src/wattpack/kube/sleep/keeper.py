@@ -99,6 +99,7 @@ class Keeper:
             return
         self.sight.look(self.service.view, self.now_s())
         if not self.config.acts:
+            self.tell_engine()
             self.tell_advice()
             return
         self.acting = await self.service.lease.held_while_idle()
@@ -203,9 +204,9 @@ class Keeper:
     # ---- telling
 
     def tell_engine(self) -> None:
-        """Policies that use power see an empty node that may sleep as asleep."""
+        """Who sleeps, for the watts; and in mode act policies see an empty node that may sleep as asleep."""
         states = self.sight.states
-        sleepers = {name: states[name] is State.AWAKE for name in self.sight.selected}
+        sleepers = {name: states[name] is State.AWAKE for name in self.sight.selected if self.config.acts}
         self.service.view.cluster.in_step.take_sleepers(
             sleepers, frozenset(self.sight.in_states(State.ASLEEP)), self.config.sleep_w
         )

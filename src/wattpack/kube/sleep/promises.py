@@ -89,8 +89,11 @@ class Promises:
 
     def would_make(self, pod: Pod) -> Decision | None:
         """For a question: the node that would wake for a pod that no node awake has room for; None: none would."""
-        keeper, facts = self.keeper, self.keeper.service.view.read(pod)
-        decision = self.find(pod, facts) if keeper.config.acts and not facts.claims else None
+        keeper = self.keeper
+        if pod.spec.resource_claims or not keeper.config.acts:
+            return None
+        facts = keeper.service.view.read(pod)
+        decision = self.find(pod, facts)
         if decision is None:
             return None
         cluster, state = keeper.service.view.cluster, keeper.sight.states[decision.node].value
