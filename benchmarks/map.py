@@ -6,7 +6,6 @@ Chromium draws in software here (`--disable-gpu`), as on a machine without a GPU
 from __future__ import annotations
 
 import csv
-import os
 import re
 import statistics
 import subprocess
@@ -17,6 +16,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from benchmarks.map_idle import idle_rows, live_service
 from wattpack.datasets.sources import load_datacenter
 from wattpack.ui.assets import index_page, names
 
@@ -24,7 +24,6 @@ CHROMIUM = "/usr/bin/chromium"
 ARGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run"]
 TIMES = 100  # the large datacenter has this many copies of every node
 MOVES = 240  # of the mouse in one drag
-IDLE_S = 5.0
 LARGE_MS = 600_000
 
 COUNT_FRAMES = """() => {
@@ -43,7 +42,8 @@ def measure() -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as running:
         large = Path(folder) / "large.csv"
         write_nodes(large)
-        command = [sys.executable, "-m", "wattpack", "ui", "--no-browser", "--out", f"{folder}/out"]
+        live = live_service()
+        command = [sys.executable, "-m", "wattpack", "ui", "--no-browser", "--out", f"{folder}/out", "--live", live.url]
         with subprocess.Popen([*command, "--datacenter", str(large)], stdout=subprocess.PIPE, text=True) as server:
             assert server.stdout is not None
             found = re.match(r"wattpack: (http://\S+?)/? ", server.stdout.readline())
@@ -56,13 +56,14 @@ def measure() -> dict[str, Any]:
                     map_row(browser, found[1], "alibaba2023", "ocs"),
                     map_row(browser, found[1], str(large), ""),
                 ]
-                idle = cpu_share(server.pid)
+                idle = idle_rows(browser, found[1], server.pid)
             finally:
                 browser.close()
+                live.stop()
                 server.terminate()
                 server.wait(30)
     weight = sum(map(len, names().values())) + len(index_page().encode())
-    return {"page_kb": round(weight / 1000, 1), **started, "server_idle_cpu_percent": idle, "rows": rows}
+    return {"page_kb": round(weight / 1000, 1), **started, "idle": idle, "rows": rows}
 
 
 def write_nodes(file: Path) -> None:
@@ -119,15 +120,3 @@ def map_row(browser: Any, url: str, datacenter: str, other: str) -> dict[str, An
         "frame_ms_median": round(statistics.median(gaps), 1),
         "frame_ms_p95": round(sorted(gaps)[int(len(gaps) * 0.95)], 1),
     }
-
-
-def cpu_share(process: int) -> float:
-    """Percent of one core that the server takes while nobody asks."""
-
-    def seconds() -> float:
-        fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-    before = seconds()
-    time.sleep(IDLE_S)
-    return round((seconds() - before) / IDLE_S * 100, 2)

@@ -36,6 +36,13 @@ def dcgm():
     return "\n".join([f"# TYPE {name} gauge", *lines, ""])
 
 
+async def other_scheduler_places(live):
+    """Two pods, half a GPU each: the first as FGD would, the second where it would not."""
+    for name, node in (("p", "a"), ("q", "b")):
+        for event, there in (("ADDED", {}), ("MODIFIED", {"node": node, "index": "0"})):
+            live.service.change_pod(event, live.client.add_pod(name, **there))
+
+
 @pytest.fixture
 def measured(tmp_path):
     """A service in shadow mode that a Prometheus measures."""
@@ -46,8 +53,6 @@ def measured(tmp_path):
     def prepare(client):
         client.add_node("a")
         client.add_node("b")
-        client.add_pod("p", node="a", index="0")
-        client.add_pod("q", milli=1000, node="b", index="1")
 
     port, processes = free_port(), Processes(tmp_path)
     with exporting(dcgm) as exporter_port:
@@ -59,6 +64,7 @@ def measured(tmp_path):
         live = LiveServer(prepare, mode="shadow", prometheus=f"http://127.0.0.1:{port}")
         live.wait(live.client.__aenter__())  # the session that asks Prometheus
         measuring = asyncio.run_coroutine_threadsafe(run_measured(live.service), live.loop)
+        live.wait(other_scheduler_places(live))
         try:
             wait_until(lambda: live.service.power_errors, 90, "Prometheus has been asked with success")
             yield live
@@ -78,7 +84,7 @@ def test_modelled_against_measured_watts_and_the_shadow_are_those_of_the_service
         tab.locator("[aria-label^='Modelled against measured']").wait_for()
         (shown,) = rows(tab, "[aria-label^='Modelled against measured']")
         (told,) = measured.service.power_errors
-        # Half a T4 and a whole one draw 70 W each by the paper's profile, the idle ones 10 W.
+        # A T4 in use draws 70 W by the paper's profile, an idle one 10 W.
         assert (told["gpus"], told["modelled_w"], told["measured_w"]) == (4, 160.0, pytest.approx(111.2))
         error = f"{told['error_w_per_gpu']:+.1f}"
         assert shown == ["T4", "4", f"{told['measured_w']:.1f}", f"{told['modelled_w']:.1f}", error]
@@ -88,6 +94,12 @@ def test_modelled_against_measured_watts_and_the_shadow_are_those_of_the_service
         text = tab.locator("#live-answer h2:has-text('would have done') + p").inner_text()
         assert f"{shadow['same_node']} pods on the same node, {shadow['other_node']} on another" in text
         assert f"The cluster draws {shadow['cluster_w'] / 1000:.2f} kW" in text
+        saving = float(text.rpartition(" % less")[0].rpartition(" ")[2])
+        assert saving == pytest.approx(shadow["estimated_saving"] * 100, abs=0.051)
+        assert rows(tab, "[aria-label^='Pods under the policy']") == [
+            ["default/q", "b", "+165.0", "a", "+0.0", "other node"],
+            ["default/p", "a", "+165.0", "a", "+165.0", "same"],
+        ]
         SHOTS.mkdir(parents=True, exist_ok=True)
         for size, (width, height) in SIZES.items():
             tab.set_viewport_size({"width": width, "height": height})

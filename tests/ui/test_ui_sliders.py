@@ -45,6 +45,16 @@ def test_alpha_and_knob_give_the_numbers_of_the_same_policies_on_the_command_lin
     with tab.expect_download() as loaded:
         tab.click("#run-files a:has-text('summary.csv')")
     assert Path(loaded.value.path()).read_bytes() == (own / "summary.csv").read_bytes()
+    report = server.folder / "out" / tab.url.rpartition("/")[2] / "report.html"
+    assert parts(report) == parts(own / "report.html")
+
+
+def parts(report):
+    """A report without the command that wrote it, and how long that took."""
+    found = report.read_text().split("<")
+    kept = [part for part in found if not part.startswith("dd>wattpack compare") and " runs done in " not in part]
+    assert len(kept) == len(found) - 2
+    return kept
 
 
 def test_load_sleep_price_and_profile_of_simulate_give_the_numbers_of_the_command_line(new_tab, server, tmp_path):

@@ -56,6 +56,10 @@ def test_the_map_is_read_by_pointer_and_by_keys_and_leads_to_why(new_tab, server
     assert canvas.count() == 1
     canvas.hover(position={"x": 3, "y": 23})
     tab.locator("#map-pointed", has_text="g2-a: 8 x G2").wait_for()
+    canvas.click(position={"x": 3, "y": 23})
+    assert tab.locator("#map-node h2").inner_text() == "g2-a"
+    canvas.click(position={"x": 3, "y": 23})
+    assert tab.locator("#map-node").is_hidden()
     canvas.focus()
     tab.keyboard.press("ArrowRight")
     assert tab.locator("#map-spoken").inner_text().startswith("g2-b: 8 x G2")

@@ -18,7 +18,7 @@ from wattpack.engine.moments.record import OUTCOMES, TimeRecord
 from wattpack.engine.runs.record import gpu_index_text
 from wattpack.errors import UserError
 from wattpack.experiments.sleep_and_caps import check_caps
-from wattpack.experiments.timed import clock_s, drawn_tasks, run_timed
+from wattpack.experiments.timed import clock_s, drawn_tasks, prepared
 from wattpack.experiments.timed_fields import load_cap_tables, load_signals, load_speed_tables
 from wattpack.experiments.timed_options import DAYS, LOAD, SHAPE, Timed
 from wattpack.experiments.timed_result import Series, TimedNumbers, numbers_of, series_of
@@ -127,7 +127,8 @@ def simulate_in_time(
     aim = Target.of(own if target is None else target)
     check_caps(timed.cap, datacenter.models)
     under_cap = load_cap_tables((timed,))[timed.cap_speed] if timed.cap_speed else SPEED_UNDER_CAP
-    outcome = run_timed(datacenter, tasks, mix, aim, seeds.policy, profile, timed, signals, speeds, under_cap)
+    ready = prepared(datacenter, tasks, mix, aim, seeds.policy, profile, timed, signals, speeds, under_cap)
+    outcome = ready.run()
     numbers = numbers_of(outcome.account, clock_s(outcome.start))
     series = series_of(outcome.record, len(datacenter) if timed.sleep else None)
     return TimedRun(datacenter, outcome.tasks, outcome.record, numbers, series)

@@ -59,7 +59,7 @@ def run_timed_scenario(scenario: Scenario, inputs: Inputs, note_sleep: bool = Fa
 
     `note_sleep`: the record has every change of a node's state of sleep.
     """
-    return run_timed(**told_of(scenario, inputs), note_sleep=note_sleep)
+    return prepared(**told_of(scenario, inputs), note_sleep=note_sleep).run()
 
 
 def simulation_of(scenario: Scenario, inputs: Inputs) -> Simulation:
@@ -68,7 +68,7 @@ def simulation_of(scenario: Scenario, inputs: Inputs) -> Simulation:
 
 
 def told_of(scenario: Scenario, inputs: Inputs) -> dict[str, Any]:
-    """What the run of a scenario is made of: the arguments of `run_timed`."""
+    """What the run of a scenario is made of: the arguments of `prepared`."""
     timed = scenario.timed
     assert timed is not None
     datacenter, source = inputs.datacenters[scenario.datacenter], inputs.timed[scenario.trace]
@@ -110,53 +110,40 @@ def drawn_tasks(
     return generate(trace, gpu_milli, timed.load, timed.days, rng, read_shape(timed.arrivals), start)
 
 
-def run_timed(
-    datacenter: Datacenter,
-    tasks: TimedTasks,
-    mix: Mix,
-    target: Target,
-    rng: np.random.Generator | None = None,
-    profile: PowerProfile = PAPER,
-    timed: Timed | None = None,
-    signals: dict[str, Signal] | None = None,
-    speeds: Speeds | None = None,
-    under_cap: CapSpeeds = SPEED_UNDER_CAP,
-    note_sleep: bool = False,
-) -> TimedOutcome:
-    """Run tasks at their times and account for them. `signals`: carbon, price and budget by their quantity.
-
-    `under_cap`: speeds of GPUs under power caps. `note_sleep`: see `TimeOptions`.
-    """
-    ready = prepared(datacenter, tasks, mix, target, rng, profile, timed, signals, speeds, under_cap, note_sleep)
-    timed, tasks, options, steps = ready.timed, ready.tasks, ready.simulation.options, ready.steps
-    record = ready.simulation.record()
-    found = account(
-        record,
-        tasks,
-        datacenter,
-        pue=timed.pue,
-        carbon=steps.get(CARBON),
-        price=steps.get(PRICE),
-        currency=signals[PRICE].currency if signals and PRICE in signals else "",
-        embodied=chosen_embodied(timed.embodied) if timed.embodied else None,
-        speeds=None if speeds is None else options.speeds,  # without a table, speeds under caps are no A100-hours
-        sleeps=options.sleep is not None,
-        moves=ready.simulation.moves is not None,
-    )
-    if timed.bound:
-        found = replace(found, least_kwh=least_kwh(record, tasks, datacenter, ready.watts, options.sleep))
-    return TimedOutcome(record, found, tasks, datacenter, ready.start)
-
-
 class Prepared(NamedTuple):
     """A run in time that is about to begin, and what its account needs."""
 
     simulation: Simulation
     timed: Timed
     tasks: TimedTasks
+    datacenter: Datacenter
     steps: dict[str, Steps]  # carbon and price on the clock of the run
+    currency: str
     watts: PowerProfile  # with capped GPUs
+    has_speeds: bool  # of models, from a table: without one, speeds under caps are no A100-hours
     start: datetime | None
+
+    def run(self) -> TimedOutcome:
+        """Let it happen, and account for it."""
+        timed, options = self.timed, self.simulation.options
+        record = self.simulation.record()
+        found = account(
+            record,
+            self.tasks,
+            self.datacenter,
+            pue=timed.pue,
+            carbon=self.steps.get(CARBON),
+            price=self.steps.get(PRICE),
+            currency=self.currency,
+            embodied=chosen_embodied(timed.embodied) if timed.embodied else None,
+            speeds=options.speeds if self.has_speeds else None,
+            sleeps=options.sleep is not None,
+            moves=self.simulation.moves is not None,
+        )
+        if timed.bound:
+            least = least_kwh(record, self.tasks, self.datacenter, self.watts, options.sleep)
+            found = replace(found, least_kwh=least)
+        return TimedOutcome(record, found, self.tasks, self.datacenter, self.start)
 
 
 def prepared(
@@ -172,7 +159,10 @@ def prepared(
     under_cap: CapSpeeds = SPEED_UNDER_CAP,
     note_sleep: bool = False,
 ) -> Prepared:
-    """All that `run_timed` does before the first task arrives."""
+    """Tasks that are about to run at their times. `signals`: carbon, price and budget by their quantity.
+
+    `under_cap`: speeds of GPUs under power caps. `note_sleep`: see `TimeOptions`.
+    """
     timed, signals = timed or Timed(), signals or {}
     tasks = as_told(tasks, timed)
     horizon_s = run_length_s(tasks, timed)
@@ -203,7 +193,8 @@ def prepared(
     moves = None if moving is None else moves_in_time(moving, datacenter, exact_speeds=run_speeds is not None)
     watts = capped(profile, caps)
     simulation = new_simulation(datacenter, tasks, mix, target, rng, watts, options, joined, moves)
-    return Prepared(simulation, timed, tasks, steps, watts, start)
+    currency = signals[PRICE].currency if PRICE in signals else ""
+    return Prepared(simulation, timed, tasks, datacenter, steps, currency, watts, speeds is not None, start)
 
 
 def least_kwh(

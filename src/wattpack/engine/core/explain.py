@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,29 +23,23 @@ from wattpack.model.nodes import Datacenter
 from wattpack.model.policy import Mix
 
 
-@kernel
-def explain_decision(
-    state: State,
-    plan: Plan,
-    scores: Scores,
-    k: int,
-    luck: Any,
-    offered: Any,
-    verdict: Any,
-    raw: Any,
-    normal: Any,
-    priced: Any,
-    total: Any,
-) -> int:
-    """Decide for class `k` among the offered nodes (bool[nodes]). Returns the node; the state stays as it is.
+class Tables(NamedTuple):
+    """What a decision looked at, filled by the kernels below."""
 
-    Filled: verdict, int64[nodes]; raw and normal, float64[components, nodes]; priced, float64[terms, nodes], what each
-    term adds to `raw`; total, float64[nodes].
-    """
+    verdict: NDArray[np.int64]  # [nodes]
+    raw: NDArray[np.float64]  # [components, nodes]
+    normal: NDArray[np.float64]  # [components, nodes]
+    priced: NDArray[np.float64]  # [terms, nodes] what each term adds to `raw`
+    total: NDArray[np.float64]  # [nodes]
+
+
+@kernel
+def explain_decision(state: State, plan: Plan, scores: Scores, k: int, luck: Any, offered: Any, tables: Tables) -> int:
+    """Decide for class `k` among the offered nodes (bool[nodes]). Returns the node; the state stays as it is."""
     chosen = decide_among(state, plan, scores, k, luck[0], offered)
     if state.fault[KIND] != NO_FAULT:
         return NOWHERE
-    write_down(state, plan, scores, k, luck, verdict, raw, normal, priced, total)
+    write_down(state, plan, scores, k, luck, tables)
     return chosen
 
 
@@ -59,11 +53,7 @@ def explain_closed(
     low: int,
     high: int,
     offered: Any,
-    verdict: Any,
-    raw: Any,
-    normal: Any,
-    priced: Any,
-    total: Any,
+    tables: Tables,
 ) -> int:
     """`explain_decision` among the nodes with low <= `closed` <= high. `offered` is filled: those that were scored."""
     chosen = decide_among_closed(state, plan, scores, k, luck[0], low, high)
@@ -71,44 +61,33 @@ def explain_closed(
         return NOWHERE
     for n in range(len(offered)):
         offered[n] = scores.scratch.mask[n] >= 0
-    write_down(state, plan, scores, k, luck, verdict, raw, normal, priced, total)
+    write_down(state, plan, scores, k, luck, tables)
     return chosen
 
 
 @step
-def write_down(
-    state: State,
-    plan: Plan,
-    scores: Scores,
-    k: int,
-    luck: Any,
-    verdict: Any,
-    raw: Any,
-    normal: Any,
-    priced: Any,
-    total: Any,
-) -> None:
+def write_down(state: State, plan: Plan, scores: Scores, k: int, luck: Any, tables: Tables) -> None:
     """What a decision that has just been made looked at."""
     scratch, terms = scores.scratch, scores.cache.terms[state.columns.of[k].column]
     for n in range(len(state.nodes)):
-        verdict[n] = fits(state.nodes[n], state.tasks[k])
+        tables.verdict[n] = fits(state.nodes[n], state.tasks[k])
     for component in range(len(plan.parts)):
         part = plan.parts[component]
         component_scores(state, plan, scores, k, component, scratch.mask)
         for n in range(len(state.nodes)):
-            raw[component, n] = scratch.raw[n]
+            tables.raw[component, n] = scratch.raw[n]
         for term in range(part.terms_at, part.terms_end):
             for n in range(len(state.nodes)):
-                priced[term, n] = scratch.term_values[term] * terms[term, n]
+                tables.priced[term, n] = scratch.term_values[term] * terms[term, n]
         if part.normalise >= FIRST_TERM_100:
             first, price = part.terms_at, scratch.term_values[part.terms_at]
-            treat_first_term(part.normalise, price, terms[first], scratch.mask, priced[first])
+            treat_first_term(part.normalise, price, terms[first], scratch.mask, tables.priced[first])
         normalise(part.normalise, scratch.mask, scratch.raw, scratch.taking_part[0], luck[0])
         for n in range(len(state.nodes)):
-            normal[component, n] = scratch.raw[n]
+            tables.normal[component, n] = scratch.raw[n]
     combine_nodes(state, plan, scores, k, luck[0], scratch.mask, scratch.taking_part[0])
     for n in range(len(state.nodes)):
-        total[n] = scratch.total[n]
+        tables.total[n] = scratch.total[n]
 
 
 @kernel
@@ -180,11 +159,11 @@ def explain(
     verdict = np.zeros(nodes, dtype=np.int64)
     priced = np.full((int(engine.plan.parts.terms_end[-1]), nodes), np.nan)
     total = np.full(nodes, np.nan)
-    tables = (verdict, raw, normal, priced, total)
+    tables = Tables(verdict, raw, normal, priced, total)
     if closed is None:
-        chosen = int(explain_decision(engine.state, engine.plan, engine.scores, k, luck, offered, *tables))
+        chosen = int(explain_decision(engine.state, engine.plan, engine.scores, k, luck, offered, tables))
     else:
-        chosen = int(explain_closed(engine.state, engine.plan, engine.scores, k, luck, *closed, offered, *tables))
+        chosen = int(explain_closed(engine.state, engine.plan, engine.scores, k, luck, *closed, offered, tables))
     engine.stop_if_faulty()
     gpus = int(explain_pick(engine.state, engine.plan, engine.scores, k, chosen, luck)) if chosen != NOWHERE else 0
     for values in (raw, normal, priced, total):

@@ -76,7 +76,7 @@ function sleepTile(sleep) {
 function sleepParts(sleep) {
   const doing = sleep.stopped ? `No node goes to sleep now: ${sleep.stopped}.` : sleep.mode === "advise" ? "Mode advise: nothing is switched." : sleep.acting ? "This service switches nodes off and on." : "Another replica switches nodes now.";
   const { asleep: slept = 0, awake: woke = 0 } = sleep.changes;
-  const parts = [element("h2", "Nodes that sleep"), element("p", `${doing} ${nodes(sleep.may_sleep, "nodes may sleep")}; ${number(sleep.free_gpus, 0)} GPUs are free and awake, at least ${number(sleep.reserve_gpus, 0)} stay so. Since the service started, nodes fell asleep ${number(slept, 0)} times and woke ${number(woke, 0)} times.${sleep.errors ? ` ${number(sleep.errors, 0)} calls failed.` : ""}`, "first")];
+  const parts = [element("h2", "Nodes that sleep"), element("p", `${doing} ${nodes(sleep.may_sleep, "nodes may sleep")}; ${number(sleep.free_gpus, 0)} free ${sleep.free_gpus === 1 ? "GPU is" : "GPUs are"} awake, at least ${number(sleep.reserve_gpus, 0)} stay so. Since the service started, nodes fell asleep ${number(slept, 0)} times and woke ${number(woke, 0)} times.${sleep.errors ? ` ${number(sleep.errors, 0)} calls failed.` : ""}`, "first")];
   if (sleep.nodes.length) parts.push(table(["Node", "State", "Since", "Why", "Saves, W", "Pods that wait for it", "To get it back"], sleep.nodes.map((own) => [own.node, own.would_sleep && own.state === "awake" ? "would sleep" : own.state, own.since.replace("T", " ").slice(0, 19), own.why || (own.empty_s === null ? "" : `empty for ${number(own.empty_s / 60, 0)} min`), number(own.idle_w - own.asleep_w, 0), own.promised.join(", "), own.undo.split(";")[0]]), "Nodes that sleep or change, the latest first"));
   if (seen.changes.length) parts.push(element("h3", "Changes seen since this view was opened"), table(["Time", "Node", "Before", "Now", "Why"], seen.changes, "Changes seen since this view was opened, the latest first"));
   return parts;
@@ -106,7 +106,7 @@ function show(found) {
     tile("Pods waiting", number(found.waiting, 0), `${number(found.tasks, 0)} placed, ${number(found.reserved, 0)} reserved`),
   );
   if (found.sleep) tiles.append(sleepTile(found.sleep));
-  const standing = `${found.address}: mode ${found.mode}, ${found.ready ? "in step with the cluster" : "not in step with the cluster yet"}, ${found.leader ? "decides" : "does not decide now"}.`;
+  const standing = `${found.address}: mode ${found.mode}, ${found.ready ? "in step with the cluster" : "not in step with the cluster yet"}, ${found.mode === "shadow" ? "only watches" : found.leader ? "decides" : "does not decide now"}.`;
   const parts = [element("p", standing, "note"), tiles];
   if (history.length > 1) parts.push(spark());
   if (found.auto) parts.push(element("p", found.auto, "note"));
@@ -118,7 +118,8 @@ function show(found) {
   if (found.shadow) {
     const own = found.shadow;
     parts.push(element("h2", "What the policy would have done"), element("p", `${number(own.same_node, 0)} pods on the same node, ${number(own.other_node, 0)} on another, ${number(own.policy_has_no_room, 0)} without room. The cluster draws ${number(own.cluster_w / 1000, 2)} kW; under the policy ${number(own.cluster_under_policy_w / 1000, 2)} kW, ${number(own.estimated_saving * 100, 1)} % less.`, "first"));
-    parts.push(table(["Pod", "Scheduler's node", "Watts", "Policy's node", "Watts", "Agreement"], own.pods.slice(-20).reverse().map((pod) => [pod.pod, pod.node, signed(pod.watts, 1), pod.policy_node, signed(pod.policy_watts, 1), pod.agreement.replace("_", " ")]), "Pods under the policy and under the scheduler in place"));
+    if (!own.pods.length) parts.push(element("p", "No pod has been placed since the service started.", "note"));
+    else parts.push(table(["Pod", "Scheduler's node", "Watts", "Policy's node", "Watts", "Agreement"], own.pods.slice(-20).reverse().map((pod) => [pod.pod, pod.node, signed(pod.watts, 1), pod.policy_node, signed(pod.policy_watts, 1), pod.agreement.replace("_", " ")]), "Pods under the policy and under the scheduler in place"));
   }
   if (found.measured.length) parts.push(element("h2", "Modelled against measured"), table(["Model", "GPUs", "Measured W", "Modelled W", "Error, W a GPU"], found.measured.map((own) => [own.model, number(own.gpus, 0), number(own.measured_w, 1), number(own.modelled_w, 1), signed(own.error_w_per_gpu, 1)]), "Modelled against measured watts"));
   if (found.not_understood.length) {
