@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
@@ -13,7 +14,8 @@ import pytest
 
 from e2e.api import wait_until
 from e2e.cluster import Cluster
-from e2e.sleep_scene import SleepScene
+from e2e.nodes_and_pods import pod_object
+from e2e.sleep_scene import WHOLE, SleepScene
 
 pytestmark = pytest.mark.e2e
 GUIDE = Path(__file__).parents[2] / "docs" / "guide" / "sleep-live.md"
@@ -53,3 +55,15 @@ def test_each_command_of_the_guide_does_what_the_guide_says(cluster: Cluster) ->
         done = run(scene, wake_all, node)
         assert done.returncode == 0, done.stdout + done.stderr
         scene.settle()
+
+
+def test_fit_names_the_node_asleep_that_would_wake(cluster: Cluster, tmp_path: Path) -> None:
+    with SleepScene(cluster, "fit", nodes=2) as scene:
+        scene.service.start()
+        scene.all_asleep()
+        file = tmp_path / "pod.json"
+        file.write_text(json.dumps(pod_object("wish", WHOLE)))
+        done = run(scene, ["wattpack", "fit", "--pod", str(file), "--server", scene.service.url], "")
+        assert done.returncode == 0, done.stderr
+        assert f"{scene.nodes[0]}, which is asleep, would wake for the pod" in done.stdout
+        assert scene.states() == dict.fromkeys(scene.nodes, "asleep")
