@@ -82,7 +82,7 @@ def test_a_node_that_could_not_be_woken_is_named_and_the_exit_code_is_1(
 
 def test_without_a_service_the_wish_stays_on_the_node(world: World, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("wake", "n0", "--timeout", "0") == 1
-    assert "is the service running?" in capsys.readouterr().err
+    assert "is the service running, in mode act?" in capsys.readouterr().err
     assert world.api.node("n0").metadata.annotations["wattpack.io/sleep-ask"] == "wake"
 
 
