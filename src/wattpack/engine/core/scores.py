@@ -68,8 +68,8 @@ def fetch_buckets(state: State, scores: Scores, column: int, hits: int) -> None:
     for i in range(hits):
         n = state.changed[scores.scratch.hits[i]]
         node = state.nodes[n]  # a field of each line of the cache that scores read
-        fetched += node.gpu_left[0] + node.cpu_left + node.type + node.sockets
-        fetched += bucket[n] + state.fit[n, word] + state.held[n, word]
+        fetched ^= node.gpu_left[0] ^ node.cpu_left ^ node.type ^ node.sockets  # a sum of bit sets could overflow
+        fetched ^= bucket[n] ^ state.fit[n, word] ^ state.held[n, word]
     scores.scratch.fetched[0] = fetched  # nobody reads it; without a use the loop would be left out
 
 
