@@ -13,7 +13,16 @@ from wattpack.datasets.generators import generate
 from wattpack.engine.core.engine import Engine
 from wattpack.engine.core.explain import explain
 from wattpack.engine.core.state import NOWHERE
-from wattpack.engine.moments.busy_run import BINS, NOBODY, OWNER_TASKS, PRICE, UNSURE, groups_of
+from wattpack.engine.moments.busy_run import (
+    BINS,
+    EARLY,
+    EMPTY_NODE,
+    NOBODY,
+    OWNER_TASKS,
+    PRICE,
+    UNSURE,
+    groups_of,
+)
 from wattpack.engine.moments.extended_choice import decide_with_extension
 from wattpack.engine.moments.extension import extensions_w
 from wattpack.engine.moments.moves import MovesInTime, Place
@@ -35,9 +44,9 @@ ONE_GPU = TaskClass(4000, 1024, 1, 1000)
 HALF_NODE = TaskClass(8000, 1024, 4, 1000)
 
 
-def nodes(count: int, model: str = "A100", gpus: int = 8) -> Datacenter:
+def nodes(count: int, model: str = "A100", gpus: int = 8, vcpu: int = 64) -> Datacenter:
     names = [f"n{i}" for i in range(count)]
-    return Datacenter.of(names, [64_000] * count, [2**20] * count, [gpus] * count, [model] * count)
+    return Datacenter.of(names, [vcpu * 1000] * count, [2**20] * count, [gpus] * count, [model] * count)
 
 
 def timed(*tasks: tuple[TaskClass, float, float]) -> TimedTasks:
@@ -104,10 +113,27 @@ def test_policies_that_do_not_score_in_watts_alone_do_not_see_lengths(policy: st
 
 
 @pytest.mark.compiled  # some thousand decisions
-def test_with_lengths_known_more_nodes_sleep() -> None:
-    datacenter, tasks = drawn(days=2.0)
+@pytest.mark.parametrize("seed", range(3))
+def test_with_lengths_known_more_nodes_sleep(seed: int) -> None:
+    """100 nodes with vCPU to spare, log-normal durations: 4.6 to 5.8 % more."""
+    datacenter, trace, random = nodes(100, vcpu=128), timed_trace("default"), np.random.default_rng(seed)
+    tasks = generate(trace, datacenter.gpu_milli, 0.5, 1.0, random)
+    tasks = replace(tasks, duration_s=3000 * np.exp(1.2 * random.standard_normal(len(tasks))))
     asleep = {how: simulation(datacenter, tasks, durations=how).record().asleep_node_s for how in (NOT_USED, KNOWN)}
-    assert asleep[KNOWN] > asleep[NOT_USED]
+    assert asleep[KNOWN] > 1.02 * asleep[NOT_USED]
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_with_lengths_known_a_task_goes_to_the_node_that_ends_next_after_it(turned: bool) -> None:
+    """It extends neither: the node that stays longer keeps its room for longer tasks."""
+    five = TaskClass(4000, 1024, 5, 1000)
+    first, second = (9000.0, 4000.0) if turned else (4000.0, 9000.0)
+    tasks = timed((five, 0.0, first), (five, 0.0, second), (ONE_GPU, 10.0, 3000.0))
+    record = simulation(nodes(2), tasks, durations=KNOWN).record()
+    assert record.node[0] != record.node[1]
+    assert record.node[2] == record.node[1 if turned else 0]
+    estimated = simulation(nodes(2), tasks, durations=KNOWN, expected_s=tasks.duration_s).record()
+    assert estimated.node[2] == 0  # estimates may be wrong: both nodes are equal then
 
 
 @pytest.mark.compiled  # some thousand decisions
@@ -178,9 +204,14 @@ def plain_values(found: Simulation, i: int, now_s: float, total: np.ndarray) -> 
         if len(there) and busy.learnt:
             share = longer * float(busy.weight[busy.group[i]] @ busy.node_gone[n])
         elif len(there):
-            share = max(0.0, now_s + busy.length_s[i] * longer - busy.task_end_s[there].max()) / busy.length_s[i]
+            runs_s, left_s = busy.length_s[i] * longer, busy.task_end_s[there].max() - now_s
+            early = EARLY * max(0.0, 1 - runs_s / left_s) ** 0.5 if left_s > 0 else 0.0
+            share = max(0.0, runs_s - left_s) / busy.length_s[i] + early
         own = max(asked.gpu_request / (1000 * node.gpus), asked.cpu_milli / node.cpu_milli)
-        price = PRICE if len(there) == 0 or not busy.learnt else PRICE * UNSURE
+        if len(there):
+            price = PRICE * (UNSURE if busy.learnt else 1)
+        else:
+            price = PRICE * (1 if busy.learnt else EMPTY_NODE)
         saved_w = int(run.sleep.nodes.idle_mw[n] - run.sleep.nodes.asleep_mw[n]) / 1000
         in_score_w = 0.0 if len(there) else saved_w * (longer if asked.batch else 1.0)
         values[n] = total[n] - saved_w * (own * longer + price * (1 - own) * share) + in_score_w

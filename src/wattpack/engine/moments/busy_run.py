@@ -28,6 +28,9 @@ FIRST_S = 60.0
 # Measured: docs/research/sleep.md.
 PRICE = 0.4
 UNSURE = 0.5  # part of the price that learnt lengths count for on nodes in use
+# Only with lengths known exactly: with estimates wrong by a factor of 2 both cost energy.
+EMPTY_NODE = 0.7  # part of the price that an empty node costs
+EARLY = 0.1  # part of the price for a task that leaves long before its node ends
 DOUBT = 20.0  # see `BusyRun.doubt`
 OWNER_TASKS = 10  # an owner with fewer tasks of a class has no group there: it would lean on the wider one anyway
 
@@ -47,8 +50,9 @@ class BusyRun(NamedTuple):
 
     on: bool
     learnt: bool  # whether lengths are learnt
-    price: float  # of the extension (extension.py)
+    empty_price: float  # of the extension (extension.py), for empty nodes
     busy_price: float  # the same, for nodes in use
+    early: float  # share of that price for a task that leaves long before its node ends
     doubt: float  # ended tasks of a class of service at which what was learnt counts half; 0: it counts at once
     hosts: RecordTable[Host]  # [nodes]
     best_value: NDArray[np.float64]  # [1] scratch: of the best node so far
@@ -93,6 +97,7 @@ def new_busy_run(state: State, sleep: SleepRun, tasks: TimedTasks, options: Time
     nodes, count = (len(sleep.nodes), len(tasks)) if on else (0, 0)
     group, wider = groups_of(tasks) if learnt else (np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
     groups = len(wider)
+    exact = on and not learnt and options.expected_s is None
     told = options.expected_s if options.expected_s is not None else tasks.duration_s
     types, type_of = np.unique(np.asarray(state.nodes.type)[:nodes], return_inverse=True)
     by_type = np.argsort(type_of, kind="stable")
@@ -100,8 +105,9 @@ def new_busy_run(state: State, sleep: SleepRun, tasks: TimedTasks, options: Time
     return BusyRun(
         on=on,
         learnt=learnt,
-        price=PRICE,
+        empty_price=PRICE * (EMPTY_NODE if exact else 1.0),
         busy_price=PRICE * (UNSURE if learnt else 1.0),
+        early=EARLY if exact else 0.0,
         doubt=DOUBT,
         hosts=hosts_of(state, sleep, nodes),
         best_value=np.zeros(1),

@@ -9,6 +9,8 @@ A task also pays for the share of the node that it takes, and of the extension f
     watts = (idle watts - watts asleep) * (share + price * (1 - share) * extension / d)
 
 With lengths that are learnt, `price` is half on nodes in use, and d counts less while few tasks have ended (`doubt`).
+With lengths that are known exactly, an empty node costs `empty_price`, which is less, and a task that would leave long
+before its node ends pays `early` for it: it would take room that a longer task could use without an extension.
 
 The whole extension would charge the first task on a large node for all that come after it: on mixed fleets tasks then
 crowd on small hungry nodes. An empty node is extended by d. Other policies see its whole idle watts (`wake_mw` of its
@@ -17,6 +19,8 @@ extension changes with the clock; so it is added at the choice (extended_choice.
 """
 
 from __future__ import annotations
+
+from math import sqrt
 
 from wattpack.engine.core.state import State
 from wattpack.engine.moments.busy_run import BusyRun, Host
@@ -32,7 +36,7 @@ def extension_w(state: State, run: MomentRun, i: int, n: int, now_s: float) -> f
     busy, host, task = run.busy, run.busy.hosts[n], state.tasks[run.tasks[i].task_class]
     longer, price = slowness(run, i, n), busy.busy_price
     if busy.first[n] == NOBODY:
-        share, price = longer, busy.price
+        share, price = longer, busy.empty_price
     elif busy.learnt:
         share = longer * share_learnt(busy, busy.group[i], n)
     else:
@@ -44,12 +48,15 @@ def extension_w(state: State, run: MomentRun, i: int, n: int, now_s: float) -> f
 
 @inner
 def share_told(run: MomentRun, i: int, n: int, now_s: float, longer: float) -> float:
-    """By what share of its length task `i` keeps the node busy for longer."""
+    """By what share of its length task `i` keeps the node busy for longer; if it leaves earlier, what that costs."""
     busy = run.busy
     if busy.end_s[n] < now_s:  # its last task is overdue
         find_end(run, n, now_s)
     length_s = max(busy.length_s[i], 1.0)
-    return max(0.0, now_s + length_s * longer - busy.end_s[n]) / length_s
+    runs_s, left_s = length_s * longer, busy.end_s[n] - now_s
+    if runs_s >= left_s:
+        return (runs_s - left_s) / length_s
+    return busy.early * sqrt(1.0 - runs_s / left_s)
 
 
 @inner
