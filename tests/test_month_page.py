@@ -62,12 +62,12 @@ def differences(key, place, kind, policies=("pwr", "pwr:0.1+fgd:0.9", "ocs"), pr
 
 # Of the first table of the page: Wh per GPU-hour and energy for the same work, all tasks batch and as in the trace.
 RANGES = {
-    (alibaba2023.NAME, ALL_BATCH): ((-13, -5), (-8, -1)),
-    (alibaba2023.NAME, ""): ((-10, -7), (-8, -7)),
-    (alibaba2026.NAME, ALL_BATCH): ((-12, -9), (4, 6)),
-    (alibaba2026.NAME, ""): ((-12, -7), (-5, -4)),
-    (TWO_MODELS, ALL_BATCH): ((-7, -5), (-1, 1)),
-    (TWO_MODELS, ""): ((-7, -6), (-8, 3)),
+    (alibaba2023.NAME, ALL_BATCH): ((-10, 4), (-10, -2)),
+    (alibaba2023.NAME, ""): ((-8, -2), (-13, -8)),
+    (alibaba2026.NAME, ALL_BATCH): ((11, 20), (-9, -5)),
+    (alibaba2026.NAME, ""): ((-9, 4), (-20, -18)),
+    (TWO_MODELS, ALL_BATCH): ((12, 45), (-4, -2)),
+    (TWO_MODELS, ""): ((-7, -4), (-32, -9)),
 }
 
 
@@ -78,19 +78,26 @@ def test_the_ranges_of_the_first_table_are_those_of_the_results(place, kind):
         assert (round(min(found)), round(max(found))) == (least, most)
 
 
-def test_saving_watts_costs_energy_for_batch_work_on_alibaba2026_under_both_profiles():
-    assert min(differences(WORK, alibaba2026.NAME, ALL_BATCH, profiles=("paper", "measured"))) > 3.5
-    assert max(differences(GPU_HOUR, alibaba2026.NAME, ALL_BATCH, profiles=("paper", "measured"))) < -8.9
+def test_paying_by_work_saves_energy_for_batch_work_on_alibaba2026_where_a_gpu_hour_draws_more():
+    assert max(differences(WORK, alibaba2026.NAME, ALL_BATCH, profiles=("paper", "measured"))) < -5
+    assert min(differences(GPU_HOUR, alibaba2026.NAME, ALL_BATCH, profiles=("paper", "measured"))) > 9
 
 
-def test_the_measured_profile_moves_energy_for_the_same_work_by_at_most_2_4_points():
+def test_every_saving_policy_needs_less_energy_than_fgd_for_the_same_work_in_every_run():
+    assert max(row[WORK][0] for row in ROWS if row["speeds"] and row["policy"] in SAVING) < 0
+
+
+def test_the_measured_profile_moves_energy_for_the_same_work_down_on_two_datacenters_and_up_on_one():
     by = {
         (row["datacenter"], row["trace"], row["policy"], row["profile"]): row for row in ROWS if SHORT in row["trace"]
     }
-    moved = [
-        abs(row[WORK][0] - by[*key, "paper"][WORK][0]) for (*key, profile), row in by.items() if profile == "measured"
-    ]
-    assert round(100 * max(moved), 1) == 2.4
+    moved = {True: [], False: []}
+    for (place, *key, profile), row in by.items():
+        if profile == "measured" and row["policy"] != "fgd":
+            paper = by[place, *key, "paper"]
+            moved[place == alibaba2023.NAME].append(round(100 * (row[WORK][0] - paper[WORK][0]), 1))
+    assert (min(moved[False]), max(moved[False])) == (-2.7, -0.9)
+    assert (min(moved[True]), max(moved[True])) == (0.4, 1.0)
 
 
 def test_with_every_task_batch_ocs_needs_least_on_ten_traces_and_pwr_on_three():
@@ -102,9 +109,9 @@ def test_with_every_task_batch_ocs_needs_least_on_ten_traces_and_pwr_on_three():
     assert sum(policy == "ocs" for policy in least.values()) == 10
 
 
-def test_the_runs_in_which_tasks_come_and_go_do_the_same_work_within_three_percent():
+def test_the_runs_in_which_tasks_come_and_go_do_the_same_work_within_three_and_a_half_percent():
     own = [row for row in ROWS if row["trace"].endswith(SHORT)]
-    assert max(abs(row["work_to_fgd"][0]) for row in own) < 0.03
+    assert max(abs(row["work_to_fgd"][0]) for row in own) < 0.035
     assert {row["datacenter"] for row in own} == set(PLACES)
 
 
@@ -118,19 +125,16 @@ def test_without_speeds_ocs_uses_the_least_energy_per_gpu_hour_on_every_trace_an
     waiting = {
         policy: sum(row["waiting"] for row in select(plain, policy=policy, profile="paper")) for policy in SAVING
     }
-    assert waiting.pop("ocs") <= 1
+    assert waiting.pop("ocs") < 1
     assert min(waiting.values()) > 5000
 
 
-def test_two_days_are_too_hard_on_frugal_gpus():
-    """On `alibaba2026` with tasks as in the trace they show more energy for work where the others show less."""
-    own = [row for row in standard(ROWS) if row["datacenter"] == alibaba2026.NAME and ALL_BATCH not in row["trace"]]
-    found = [100 * row[WORK][0] for row in own if row["policy"] in SAVING]
-    assert (round(min(found)), round(max(found))) == (3, 16)
-    assert max(differences(WORK, alibaba2026.NAME, "")) < -4
-    own = [row for row in standard(ROWS) if row["datacenter"] == TWO_MODELS and ALL_BATCH in row["trace"]]
-    found = [100 * row[WORK][0] for row in own if row["policy"] in SAVING]
-    assert (round(min(found)), round(max(found))) == (6, 10)
+def test_two_days_are_too_kind_to_fast_gpus():
+    """With tasks as in the trace they show up to 35 and 48 % less energy for work, the others up to 20 and 32 %."""
+    for place, two_days, come_and_go in ((alibaba2026.NAME, -35, -20), (TWO_MODELS, -48, -32)):
+        own = [row for row in standard(ROWS) if row["datacenter"] == place and ALL_BATCH not in row["trace"]]
+        assert round(min(100 * row[WORK][0] for row in own if row["policy"] in SAVING)) == two_days
+        assert round(min(differences(WORK, place, ""))) == come_and_go
 
 
 def test_in_the_real_month_ocs_saves_three_percent_the_mixes_half_of_it_and_nobody_waits():
