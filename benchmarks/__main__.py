@@ -20,7 +20,20 @@ from pathlib import Path
 from benchmarks.machine import machine
 from wattpack.files import make_folder, write_text
 
-NAMES = ("run", "startup", "scaling", "time", "sleep_speed", "paper", "sweep", "extender", "live", "claims", "map")
+NAMES = (
+    "run",
+    "startup",
+    "scaling",
+    "time",
+    "sleep_speed",
+    "learning",
+    "paper",
+    "sweep",
+    "extender",
+    "live",
+    "claims",
+    "map",
+)
 
 
 def can_have_control_plane() -> bool:
