@@ -139,7 +139,15 @@ def fewer_arrivals(*given: Any, run: Any = steady.run_steady) -> Any:
     return run(datacenter, trace, mix, load, seed, profile, ARRIVALS, *rest)
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if page.name not in OWN_TEST], ids=lambda page: page.name)
+LONG = ("tune.md", "policies.md")  # 9 s each: `make e2e` runs them
+SHOWN = [
+    pytest.param(page, marks=[pytest.mark.e2e] if page.name in LONG else [], id=page.name)
+    for page in PAGES
+    if page.name not in OWN_TEST
+]
+
+
+@pytest.mark.parametrize("page", SHOWN)
 def test_each_command_of_a_page_runs_in_the_order_of_the_page(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -26,6 +26,7 @@ def run(folder: Path, line: str) -> str:
     return done.stdout
 
 
+@pytest.mark.e2e  # 36 s: compiles all kernels again for each step
 @pytest.mark.compiled
 def test_the_guide_can_be_followed_literally(tmp_path: Path) -> None:
     write_nodes(tmp_path)

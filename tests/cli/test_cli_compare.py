@@ -118,6 +118,7 @@ def test_a_window_of_no_tasks_is_refused(tmp_path: Path, capsys: pytest.CaptureF
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.e2e  # 7 s
 def test_two_folders_from_the_same_seeds_hold_the_same_bytes(tmp_path: Path) -> None:
     words = (
         "--datacenter",
@@ -191,6 +192,7 @@ def test_an_empty_node_file_is_an_error(tmp_path: Path, capsys: pytest.CaptureFi
     assert "no nodes" in capsys.readouterr().err
 
 
+@pytest.mark.e2e  # 13 s; `run` has the same in `make test`
 def test_ctrl_c_ends_with_130_and_the_same_command_goes_on_from_the_finished_runs(tmp_path: Path) -> None:
     out = tmp_path / "out"
     words = [sys.executable, "-m", "wattpack", "compare", "--out", str(out), "--seeds", "40", "--policy", "pwr"]

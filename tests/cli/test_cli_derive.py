@@ -11,6 +11,7 @@ from wattpack.datasets.csv_files import read_workload
 from wattpack.datasets.derive import profile
 
 
+@pytest.mark.e2e  # 10 s: six commands
 def test_a_variant_is_a_task_file_with_the_wanted_share_that_every_command_takes(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -156,6 +156,7 @@ def test_ctrl_c_while_kernels_are_compiled_is_one_line(tmp_path: Path) -> None:
     assert ended(child) == f"wattpack: {STOPPED}\n"
 
 
+@pytest.mark.e2e  # 6 s
 @pytest.mark.compiled
 def test_ctrl_c_in_windows_with_milps_ends_at_once_and_finished_runs_stay(tmp_path: Path) -> None:
     """A run with these windows takes a minute, on threads that cannot be stopped."""

@@ -21,6 +21,7 @@ def new_policy(*words: str) -> int:
     return 0
 
 
+@pytest.mark.e2e  # 6 s
 @pytest.mark.compiled
 def test_the_files_work_as_they_are(tmp_path: Path) -> None:
     assert new_policy("night_owl", "--out", str(tmp_path / "mine")) == 0

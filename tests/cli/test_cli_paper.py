@@ -67,6 +67,7 @@ def test_all_results_are_written_and_the_verdicts_printed(tmp_path, capsys):
     assert not (out / "published.csv").exists()
 
 
+@pytest.mark.e2e  # 7 to 9 s
 def test_the_same_command_goes_on_from_finished_runs(tmp_path, capsys):
     out = tmp_path / "out"
     assert run("--seeds", 1, "--out", out) == 0
@@ -79,6 +80,7 @@ def test_the_same_command_goes_on_from_finished_runs(tmp_path, capsys):
     assert (out / "claims.csv").read_bytes() == first
 
 
+@pytest.mark.e2e  # 7 to 9 s
 def test_a_policy_of_ours_and_the_bound_are_drawn_too_and_change_no_verdict(tmp_path, capsys, monkeypatch):
     assert run("--seeds", 1, "--out", tmp_path / "plain") == 0
     drawn = []

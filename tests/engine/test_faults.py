@@ -146,6 +146,7 @@ def test_a_column_with_a_bad_score_stays_refused() -> None:
             run_arrivals(engine, workload, draw_luck(workload, None))
 
 
+@pytest.mark.e2e  # 6 s
 @pytest.mark.compiled
 def test_the_process_lives_when_a_plugin_divides_by_zero(tmp_path: Path) -> None:
     """As it was found: without the check it ended with -11 and no message."""

@@ -34,7 +34,9 @@ def bounded(folder: Path, trace: str, seeds: int, batch: int = 1, **more: bool) 
     return with_bound(found.results, alibaba2023.datacenter(), {trace: alibaba2023.trace(trace)}, loads, folder, **more)
 
 
-@pytest.mark.parametrize(("trace", "seeds"), [("gpuspec33", 1), ("gpuspec33", 2), ("multigpu50", 1)])
+@pytest.mark.parametrize(
+    ("trace", "seeds"), [pytest.param("gpuspec33", 1, marks=pytest.mark.e2e), ("gpuspec33", 2), ("multigpu50", 1)]
+)
 def test_no_row_beats_the_bound_at_any_load_with_few_seeds(trace: str, seeds: int, folder: Path) -> None:
     results = bounded(folder, trace, seeds)
     limit = saving(results, trace, BOUND)

@@ -118,6 +118,7 @@ def test_threads_and_processes_give_the_same_bytes(tmp_path: Path) -> None:
     assert len(run_files(tmp_path / "threads")) == 18
 
 
+@pytest.mark.e2e  # 5 s
 def test_a_process_killed_from_outside_costs_no_run(tmp_path: Path) -> None:
     experiment = small_experiment(seeds=5)
     victims: list[int] = []
@@ -147,6 +148,7 @@ def test_a_process_killed_in_the_middle_of_a_run_costs_no_run(tmp_path: Path) ->
     assert (outcome.done, outcome.failed) == (6, [])
 
 
+@pytest.mark.e2e  # 5 s
 def test_a_run_that_kills_every_process_fails_alone(tmp_path: Path) -> None:
     plugin = write_plugin(tmp_path, deadly=True)
     import_file(plugin)

@@ -39,6 +39,7 @@ WAYS = {
 }
 
 
+@pytest.mark.e2e  # 13 s
 @pytest.mark.compiled
 def test_a_file_can_be_used_in_every_way_after_every_other(tmp_path: Path) -> None:
     (tmp_path / "busiest.py").write_text(BUSIEST)

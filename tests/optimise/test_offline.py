@@ -86,6 +86,7 @@ def test_without_tasks_there_is_nothing_to_find() -> None:
     assert (len(found.node), found.power_w) == (0, 30 + 3 * 15)
 
 
+@pytest.mark.e2e  # 9 s of search
 @pytest.mark.parametrize("load", [0.5, 0.95])
 def test_on_the_built_in_datacenter_it_improves_on_policies_and_stays_above_the_bound(load: float) -> None:
     datacenter, trace = alibaba2023.datacenter(), alibaba2023.trace("gpushare40")

@@ -144,6 +144,7 @@ def test_a_folder_without_the_files_is_told(tmp_path):
         read_published(tmp_path)
 
 
+@pytest.mark.e2e  # 6 s
 @pytest.mark.compiled
 @pytest.mark.skipif(not PUBLISHED.is_dir(), reason="../shared/reference/fgd-published is not beside the checkout")
 def test_means_of_the_fgd_authors_and_ours_agree_within_the_seeds_spread(tmp_path):
