@@ -139,7 +139,7 @@ def fewer_arrivals(*given: Any, run: Any = steady.run_steady) -> Any:
     return run(datacenter, trace, mix, load, seed, profile, ARRIVALS, *rest)
 
 
-LONG = ("tune.md", "policies.md")  # 9 s each: `make e2e` runs them
+LONG = ("tune.md", "policies.md", "sleep.md")  # 7 to 9 s each: `make e2e` runs them
 SHOWN = [
     pytest.param(page, marks=[pytest.mark.e2e] if page.name in LONG else [], id=page.name)
     for page in PAGES

@@ -169,6 +169,7 @@ def test_the_power_file_is_an_input_that_no_output_replaces(folder: Path, capsys
     assert (folder / "own.toml").read_text() == OWN
 
 
+@pytest.mark.e2e  # 6 s, 16 with kernels to compile
 def test_explain_defrag_bound_tune_and_compare_run_on_gpus_of_the_users_own(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -99,7 +99,7 @@ def test_a_plugin_is_known_to_worker_processes(tmp_path: Path) -> None:
     assert len(run_files(tmp_path / "out")) == 6
 
 
-@pytest.mark.parametrize("on", ["threads", "processes"])
+@pytest.mark.parametrize("on", ["threads", pytest.param("processes", marks=pytest.mark.e2e)])
 def test_ctrl_c_ends_with_130_keeps_what_is_finished_and_the_same_command_goes_on(tmp_path: Path, on: str) -> None:
     file, out = write_spec(tmp_path, LONG_SPEC), tmp_path / "out"
     arguments = (file, "--out", out, "--on", on, "--workers", "2")

@@ -46,6 +46,7 @@ def test_a_reader_that_goes_away_costs_no_file_of_compare(inputs: Path) -> None:
         assert (inputs / "out" / name).stat().st_size > 0, name
 
 
+@pytest.mark.e2e  # 11 s; that of `compare` is in `make test`
 @pytest.mark.parametrize(
     ("words", "files"),
     [

@@ -114,6 +114,7 @@ def test_tasks_meet_on_a_gpu_where_no_order_of_the_policy_brings_them_together()
     assert added_w == [2 * (120 + 105), 120 + 105]
 
 
+@pytest.mark.e2e  # 6 s
 @given(cases(), st.sampled_from(["fgd", "pwr:0.1+fgd:0.9", "ocs", "random"]), st.integers(2, 6))
 @pytest.mark.compiled  # 20 s without the compiler
 def test_with_the_milp_no_window_does_worse_and_every_task_is_accounted_for(

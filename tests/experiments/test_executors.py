@@ -138,6 +138,7 @@ def test_a_process_killed_from_outside_costs_no_run(tmp_path: Path) -> None:
     assert multiprocessing.active_children() == []
 
 
+@pytest.mark.e2e  # 3 s
 def test_a_process_killed_in_the_middle_of_a_run_costs_no_run(tmp_path: Path) -> None:
     mark = tmp_path / "killed"
     plugin = write_plugin(tmp_path, mark=str(mark))

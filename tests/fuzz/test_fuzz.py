@@ -25,8 +25,8 @@ from fuzz.contract import check
 from fuzz.run import Runner
 from wattpack.cli import COMMANDS as ALL_COMMANDS
 
-# Cases of a round of `make e2e`, a minute on one core in all; `make test` runs half of them. A comparison of three nodes
-# takes a second, a replay 10 ms.
+# Cases of a round of `make e2e`, a minute on one core in all; `make test` runs half of them. A comparison of three
+# nodes takes a second, a replay 10 ms.
 EXAMPLES = {
     "replay": 60,
     "explain": 40,
