@@ -49,7 +49,7 @@ paper: setup ## all figures, tables and claims of the paper (results in out/pape
 	@$(BIN)/wattpack paper --out out/paper $(ARGS)
 
 # pytest ends with 5 when no test carries the mark: not a failure.
-e2e: setup-distributed ## the tests that need dask, ray, a browser (chromium) or a Kubernetes control plane (built with Go, once, 12 minutes), and thousands of random command lines
+e2e: setup-distributed ## the tests that need dask, ray, a browser (chromium) or a Kubernetes control plane (built with Go, once, 12 minutes), thousands of random command lines, and what takes long
 	@tools/controlplane/build.sh >/dev/null || echo "e2e: no control plane, its tests are left out" >&2
 	@[ -x /usr/bin/chromium ] || echo "e2e: no /usr/bin/chromium, the browser tests are left out" >&2
 	$(BIN)/python -m pytest -m "e2e and not alone" -n $(WORKERS) --dist loadfile $(ARGS) || { rc=$$?; [ $$rc -eq 5 ] || exit $$rc; }
