@@ -124,7 +124,7 @@ def assert_same(one: Run, other: Run) -> None:
     np.testing.assert_array_equal(one.series, other.series)
 
 
-PRICED = ("ocs", "pwrload", "pwrfeedback", "epsilon", "ocs:0.5+fgd:0.5", "pwr:0.2+pwrload:0.8")
+PRICED = ("ocs", "ocsplan", "ocsplan@2", "pwrload", "pwrfeedback", "epsilon", "ocs:0.5+fgd:0.5", "pwr:0.2+pwrload:0.8")
 
 
 @given(churns(), st.sampled_from(PRICED))

@@ -19,7 +19,9 @@ BASELINE = "fgd"
 PORTFOLIO = (
     *(BASELINE, "ocs", "pwr:0.1+fgd:0.9", "pwr:0.2+fgd:0.8", "epsilon", "pwr", "pwrfeedback", "bestfit"),
     *("fgd:0.7+pwrexpected:0.3", "fgd:0.9+pwrexpected:0.1", "ocs@1", "ocs@0.1", "ocs@2", "ocs@4", "ocs@11"),
+    *("ocsplan", "ocsplan@2", "ocsplan@4"),
 )
+GROWING_ONLY = ("ocsplan", "ocsplan@2", "ocsplan@4")  # the plan is for a datacenter that fills
 # Below FGD's GRAR by more than this at any load, a member serves too little. A small copy of a fleet refuses tasks that
 # the fleet itself would hold: who is a little below there is checked on a larger copy.
 GRAR_LOSS = {FILL_UP: 0.001, STEADY: 0.002}
@@ -72,7 +74,8 @@ def search(
     """Try the portfolio, FGD first, and check the best on a larger fleet. The same for any order of nodes and tasks."""
     what = (in_order(datacenter), counted(trace), profile, regime)
     tried, checked = _Runs(Trial(*what, TRY[regime])), _Runs(Trial(*what, CHECK[regime]))
-    members = [member for member in (tried.member(one) for one in dict.fromkeys((BASELINE, *portfolio))) if member]
+    names = [one for one in dict.fromkeys((BASELINE, *portfolio)) if regime == FILL_UP or one not in GROWING_ONLY]
+    members = [member for member in (tried.member(one) for one in names) if member]
     near = [member for member in members if member.grar_below >= -TRIED_LOSS[regime]]
     ranked = sorted(near, key=lambda member: member.w_per_gpu)  # the first of equals first
     better = ranked[: next(place for place, member in enumerate(ranked) if member.expression == BASELINE)]

@@ -10,7 +10,7 @@ from wattpack.policies.epsilon import EPSILON
 from wattpack.policies.fgd import FGD
 from wattpack.policies.gpuclustering import GPUCLUSTERING
 from wattpack.policies.gpupacking import GPUPACKING
-from wattpack.policies.ocs.policy import OCS
+from wattpack.policies.ocs.policy import OCS, OCSPLAN
 from wattpack.policies.pwr import PWR
 from wattpack.policies.pwrexpected import PWREXPECTED
 from wattpack.policies.pwrfeedback import PWRFEEDBACK
@@ -22,7 +22,7 @@ REGISTRY: dict[str, Policy] = {
     policy.name: policy
     for policy in (
         *(FGD, PWR, BESTFIT, DOTPROD, GPUPACKING, GPUCLUSTERING, RANDOM, OCS),
-        *(PWRLOAD, PWRFEEDBACK, PWREXPECTED, EPSILON),
+        *(PWRLOAD, PWRFEEDBACK, PWREXPECTED, EPSILON, OCSPLAN),
     )
 }
 BUILT_IN = frozenset(REGISTRY)

@@ -24,6 +24,7 @@ NAMES = {
     "ocs": "OCS",
     "pwrload": "PWR by load",
     "pwrfeedback": "PWR by fragmentation",
+    "ocsplan": "OCS with a plan",
     "pwrexpected": "expected PWR",
     "epsilon": "epsilon",
     "bound": "Bound",

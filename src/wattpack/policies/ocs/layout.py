@@ -21,6 +21,9 @@ QUANTILES = 20  # equal parts of the demand, by vCPU per GPU
 MAX_SIZES = 4  # multi-GPU sizes with a price: those with the most demand
 MAX_SETS = 24  # sets of node shapes that tasks depend on (scarcity.py)
 MAX_GROUPS = 8  # groups of node shapes: shapes that are in the same sets have one price
+# Of a plan (plan.py). A fleet or target with more has no plan.
+MAX_CLASSES, MAX_KINDS, MAX_TYPES = 1024, 96, 16
+SLICES = 7  # equal parts of the load that is planned for
 VCPU_STEP_MILLI = 100
 VCPU_STEPS = 641  # 0 to 64 vCPU; a node with more idle vCPU counts as one with 64
 LEVEL_MILLI = 50
@@ -58,6 +61,7 @@ class Terms(NamedTuple):
     scarce: int  # [MAX_GROUPS] dV on nodes of a group of shapes, 0 elsewhere
     stranded: int  # dS, GPUs
     fragments: int  # dF, GPUs
+    plan: int  # [MAX_TYPES] 1 on nodes of a type, 0 elsewhere; only with a plan
     end: int
 
 
@@ -70,6 +74,8 @@ class Memory(NamedTuple):
     free_vcpu: int  # sum of the milli-vCPU left
     arrived: int  # milli-GPU that came, fading
     released: int  # milli-GPU that left, fading
+    came: int  # [MAX_KINDS] amount of each kind of task that came; from here on only with a plan
+    held: int  # [MAX_KINDS, MAX_TYPES] amount of each kind on the nodes of each type
     end: int
 
 
@@ -117,14 +123,25 @@ class Params(NamedTuple):
     no_gpu_fits: int  # [VCPU_STEPS] F0
     gpu_fits: int  # [LEVELS, VCPU_STEPS] F1
     part_fits: int  # [1001] G
+    class_count: int  # classes with a plan, 0 without one
+    class_cpu: int  # [MAX_CLASSES] milli-vCPU
+    class_request: int  # [MAX_CLASSES] milli-GPU
+    class_models: int  # [MAX_CLASSES] mask of models
+    class_kind: int  # [MAX_CLASSES] its kind
+    class_amount: int  # [MAX_CLASSES] effective GPUs of one task, or their like in vCPU
+    kind_total: int  # [MAX_KINDS] amount that is expected up to the load that is planned for
+    kind_limit: int  # [MAX_KINDS, MAX_TYPES, SLICES] amount that each node type takes by the end of each slice
     end: int  # from here on: group of each node type, -1 where its price is always 0
 
 
-_TERM_LENGTHS = {"slots": MAX_SIZES, "scarce": MAX_GROUPS}
+_TERM_LENGTHS = {"slots": MAX_SIZES, "scarce": MAX_GROUPS, "plan": MAX_TYPES}
 
 TERM = lay_out(Terms, _TERM_LENGTHS)
 TERM_NAMES = names_of(Terms, _TERM_LENGTHS)
-MEMORY = lay_out(Memory, {"free_slots": MAX_SIZES, "set_usable": MAX_SETS})
+MEMORY = lay_out(
+    Memory,
+    {"free_slots": MAX_SIZES, "set_usable": MAX_SETS, "came": MAX_KINDS, "held": MAX_KINDS * MAX_TYPES},
+)
 NOTE = lay_out(Notes, {"slots": MAX_SIZES})
 PARAM = lay_out(
     Params,
@@ -145,6 +162,13 @@ PARAM = lay_out(
         "no_gpu_fits": VCPU_STEPS,
         "gpu_fits": LEVELS * VCPU_STEPS,
         "part_fits": GPU_MILLI + 1,
+        "class_cpu": MAX_CLASSES,
+        "class_request": MAX_CLASSES,
+        "class_models": MAX_CLASSES,
+        "class_kind": MAX_CLASSES,
+        "class_amount": MAX_CLASSES,
+        "kind_total": MAX_KINDS,
+        "kind_limit": MAX_KINDS * MAX_TYPES * SLICES,
     },
 )
 assert NOTE.end <= NOTES

@@ -9,12 +9,13 @@
           + pi_group * dV                     scarce: more on node shapes that other tasks depend on
           + mu * dS                           stranded: more for stranding while slots are short
           + phi * dF                          fragments: GPUs that classes can no longer use, where vCPU is short
+          + rho_type                          plan (`ocsplan`): the task's kind has had its part of this node type
     score = -cost
 
 docs/guide/ocs.md explains each term. Beside this file: prices.py (a, b, lambda, drain, pi, mu, phi, from the free
 capacity of the datacenter and its growth), node.py (GV, S, B_s, E of one node), statistics.py and ahead.py (what is
-fixed for a target workload), fleet.py and scarcity.py (what is fixed for a fleet), layout.py (where everything is in
-the arrays).
+fixed for a target workload), fleet.py and scarcity.py (what is fixed for a fleet), plan.py and planned.py (the plan of
+`ocsplan` and its prices), layout.py (where everything is in the arrays).
 """
 
 from __future__ import annotations
@@ -42,8 +43,9 @@ from wattpack.model.records import Floats, NodeRecord, TaskRecord, WorldRecord
 from wattpack.model.target import Target
 from wattpack.policies.ocs.ahead import fill_look_ahead, fill_merits
 from wattpack.policies.ocs.fleet import Shape, fleet_watts, node_shapes, placeable
-from wattpack.policies.ocs.layout import MEMORY, NOTE, PARAM, TERM, TERM_NAMES
+from wattpack.policies.ocs.layout import MAX_TYPES, MEMORY, NOTE, PARAM, TERM, TERM_NAMES
 from wattpack.policies.ocs.node import idle_milli, part_ahead_w, slots, sockets_ahead_w, stranded
+from wattpack.policies.ocs.plan import fill_plan
 from wattpack.policies.ocs.prices import remember, weigh
 from wattpack.policies.ocs.scarcity import dependences, fill_scarcity, watched_sets
 from wattpack.policies.ocs.statistics import statistics, usable_gpus
@@ -61,6 +63,9 @@ SERVICE_MOST = 100.0
 # Up to 1, demand that only some shapes or nodes can hold is planned for up to 90 % use. Planning for the last tenth too
 # cost 15 to 25 % more watts on fleets whose frugal nodes are the only ones for large tasks.
 LAST_PART = 0.1
+PLAN_MARGIN = 0.05  # of GPUs and vCPU, left out of a plan by a knob above 1
+SUMMARY = "least watts and opportunity cost: what the node could still serve, priced in watts"
+PLAN_SUMMARY = "ocs with a plan of the fleet: which node types take which tasks while the datacenter fills"
 
 
 @kernel
@@ -130,6 +135,10 @@ def score(node: NodeRecord, task: TaskRecord, world: WorldRecord, params: Floats
         tally(node, world)
         after = fragmentation_after(node, task, max(gpu, 0), world)
         terms[TERM.fragments] = (after - node.fragmentation) / GPU_MILLI
+    if params[PARAM.class_count] > 0:
+        for node_type in range(MAX_TYPES):
+            terms[TERM.plan + node_type] = 0.0
+        terms[TERM.plan + node.type] = 1.0
     return gpu
 
 
@@ -138,7 +147,8 @@ def used_terms(params: NDArray[np.float64]) -> list[int]:
     slots_used = range(TERM.slots, TERM.slots + int(params[PARAM.size_count]))
     scarce_used = range(TERM.scarce, TERM.scarce + int(params[PARAM.group_count]))
     always = [TERM.power, TERM.ahead, TERM.tight, TERM.gpus, TERM.drain, *slots_used, *scarce_used, TERM.stranded]
-    return always + ([TERM.fragments] if params[PARAM.fragments] > 0 else [])
+    planned = range(TERM.plan, TERM.plan + (MAX_TYPES if params[PARAM.class_count] > 0 else 0))
+    return [*always, *([TERM.fragments] if params[PARAM.fragments] > 0 else []), *planned]
 
 
 @lru_cache(maxsize=64)  # all runs of a comparison on one trace share it
@@ -167,11 +177,12 @@ def fragments_count(usable: float, gpus: float) -> float:
     return min(1.0, max(0.0, (0.9 - usable / gpus) / 0.1)) if gpus > 0 else 0.0
 
 
-def ocs_policy(service: float = SERVICE_DEFAULT, name: str = "ocs") -> Policy:
+def ocs_policy(service: float = SERVICE_DEFAULT, name: str = "ocs", planned: bool = False) -> Policy:
     """`ocs` with its knob: the share of the datacenter whose demand for named models a fill-up plans for (D).
 
     A higher value serves more constrained tasks; a lower one saves more power until they come. Above 1 all demand is
     planned for, with a margin, and fragments cost (D - 1) lambda on every fleet: FGD's view, as far as one wants it.
+    planned: with the prices of a plan of the fleet (plan.py).
     """
     if not 0 <= service <= SERVICE_MOST:
         raise UserError(
@@ -187,18 +198,20 @@ def ocs_policy(service: float = SERVICE_DEFAULT, name: str = "ocs") -> Policy:
         params[PARAM.fragments] = max(params[PARAM.fragments], service - 1)
         params[PARAM.gpu_w], params[PARAM.spread_w] = fleet_watts(datacenter, profile)
         fill_merits(params, datacenter, profile)
+        if planned:
+            fill_plan(params, datacenter, target, profile, PLAN_MARGIN if service > 1 else 0.0)
         return params
 
     return Policy(
         name,
-        "least watts and opportunity cost: what the node could still serve, priced in watts",
+        PLAN_SUMMARY if planned else SUMMARY,
         score,
-        terms=TERM.end,
+        terms=TERM.end if planned else TERM.plan,
         weigh=weigh,
         remember=remember,
-        memory_size=MEMORY.end,
+        memory_size=MEMORY.end if planned else MEMORY.came,
         prepare=prepare,
-        term_names=TERM_NAMES,
+        term_names=TERM_NAMES if planned else TERM_NAMES[: TERM.plan],
         amounts_only=True,
         notes=True,
         extends=True,
@@ -215,4 +228,13 @@ def _with_service(service: float) -> Policy:
     return replace(ocs_policy(service, f"ocs@{service:g}"), with_knob=_with_service)
 
 
+@cache
+def _planned_with_service(service: float) -> Policy:
+    """`ocsplan@2`."""
+    if service == SERVICE_DEFAULT:
+        return OCSPLAN
+    return replace(ocs_policy(service, f"ocsplan@{service:g}", planned=True), with_knob=_planned_with_service)
+
+
 OCS = replace(ocs_policy(), with_knob=_with_service)
+OCSPLAN = replace(ocs_policy(name="ocsplan", planned=True), with_knob=_planned_with_service)

@@ -12,6 +12,7 @@
     mu     = gamma * 7 w * max(x_s)**3                    stranding
     pi_A   = gamma * (1 + 60 r) * 1.5 spread * x_A**20 + max(1.5 steady, (1 - gamma) * 2.2 w) * x_A**6    node shapes A
     phi    = lambda * `fragments` of params               fragments
+    rho    = gamma * spread * dV * z**20                  plan: z is the used part of what the plan gives (planned.py)
 
     a      = gamma; where no task names models + (1 - gamma) * max(0, 1 - 4 r)    look ahead
     b      = 0.45 w * (1 - a * wake_share)                tight
@@ -31,6 +32,7 @@ from wattpack.model.policy import AFTER_CHANGE, ANY_GPU, ARRIVAL, BEFORE_CHANGE,
 from wattpack.model.records import Floats, NodeRecord, TaskRecord, WorldRecord
 from wattpack.policies.ocs.layout import GRAIN, MAX_GROUPS, MAX_SETS, MAX_SIZES, MEMORY, NOTE, PARAM, TERM
 from wattpack.policies.ocs.node import free_worth, idle_milli, slots, sockets_ahead_w, stranded
+from wattpack.policies.ocs.planned import count_arrival, count_held, plan_prices
 
 FADE = 1 - 1 / 2000  # per arrival
 # Shares of the datacenter whose demand is planned for: slots soon; scarce shapes where as much leaves as arrives.
@@ -96,6 +98,8 @@ def weigh(task: TaskRecord, world: WorldRecord, params: Floats, memory: Floats, 
     prices[TERM.stranded] = -gamma * 7 * gpu_w * shortest**3
     for group in range(MAX_GROUPS):
         prices[TERM.scarce + group] = 0.0
+    if params[PARAM.class_count] > 0:
+        plan_prices(task, params, memory, gamma, prices)
     if task.num_gpu == 0:  # takes no GPU of a scarce shape
         return
     # A fill-up reserves scarce shapes for all demand that is planned for; where tasks leave, a small reserve suffices.
@@ -129,10 +133,14 @@ def remember(
     if event == ARRIVAL:
         memory[MEMORY.arrived] = memory[MEMORY.arrived] * FADE + task.gpu_request
         memory[MEMORY.released] *= FADE
+        if params[PARAM.class_count] > 0:
+            count_arrival(task, params, memory)
     elif event == DEPARTURE:
         memory[MEMORY.released] += task.gpu_request
     elif event == BEFORE_CHANGE:
         count(node, params, memory, -1.0)
+        if params[PARAM.class_count] > 0:
+            count_held(node, task, params, memory, -1.0)
     elif event == AFTER_CHANGE:
         worth = free_worth(node, params)
         node.notes[NOTE.worth] = worth
@@ -144,6 +152,8 @@ def remember(
         for i in range(int(params[PARAM.size_count])):
             node.notes[NOTE.slots + i] = slots(node.gpu_free, node.cpu_left, i, params)
         count(node, params, memory, 1.0)
+        if params[PARAM.class_count] > 0:
+            count_held(node, task, params, memory, 1.0)
 
 
 @kernel
