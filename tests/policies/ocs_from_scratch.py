@@ -28,6 +28,7 @@ class Statistics(NamedTuple):
     gpus_per_vcpu: float  # per milli
     capacity: float
     fragments: float
+    socket_vcpu: float  # of a socket, mean
 
 
 def effective(task: TargetClass, worth: list[float]) -> float:
@@ -88,6 +89,7 @@ def plain_statistics(nodes: list[Node], trace: list[Task]) -> Statistics:
         gpus_per_vcpu,
         capacity,
         fragments,
+        mean_vcpu_of_sockets(nodes),
     )
 
 
@@ -162,6 +164,28 @@ def usable_of(node: Node, known: Statistics) -> float:
     return round((worth_of(node, known) - stranded_of(node, known)) * 2**20) / 2**20
 
 
+def sockets_of(node: Node) -> int:
+    return reference.ceil_div(reference.ceil_div(node.cpu_milli, 2000), 16)
+
+
+def vcpu_of_socket(node: Node) -> float:
+    return min(32.0, node.cpu_milli / 1000)
+
+
+def mean_vcpu_of_sockets(nodes: list[Node]) -> float:
+    sockets = sum(sockets_of(node) for node in nodes)
+    return sum(sockets_of(node) * vcpu_of_socket(node) for node in nodes) / sockets if sockets else 0.0
+
+
+def fair_socket_w(node: Node, known: Statistics) -> float:
+    """105 W, 60 % of it as the vCPU of a mean socket would cost at this socket's watts per vCPU."""
+    return 0.4 * 105 + 0.6 * 105 * known.socket_vcpu / max(1.0, vcpu_of_socket(node))
+
+
+def powered_sockets_of(node: Node) -> int:
+    return reference.ceil_div(reference.ceil_div(node.cpu_milli, 2000) - node.cpu_left // 2000, 16)
+
+
 def idle_vcpu_of(node: Node) -> float:
     """32 vCPU a socket; a socket is powered where a core of it is in use, cores being counted from whole free ones."""
     busy_cores = reference.ceil_div(node.cpu_milli, 2000) - node.cpu_left // 2000
@@ -184,7 +208,7 @@ def ahead_of(node: Node, known: Statistics) -> float:
             sockets += task.p * min(1.0, max(0.0, 1 - (max_w(node.model) - known.middle_w) / 105))
         if sharing:
             parts += task.p * sum(left >= task.gpu_milli for left in in_use)
-    return 105 * sockets + known.middle_w * parts
+    return fair_socket_w(node, known) * sockets + known.middle_w * parts
 
 
 class Growth(NamedTuple):
@@ -259,10 +283,11 @@ def plain_costs(nodes: list[Node], task: Task, known: Statistics, growth: Growth
         tight = 0.45 * w * node.gpu_left[gpus[0]] / 1000 if reference.is_sharing(task) else 0.0
         before = sum(reference.node_power_w(node)), stranded_of(node, known), worth_of(node, known)
         ahead, lost_before = ahead_of(node, known), reference.fragmentation(node, known.cut)
-        slots = {s: slots_of(node, s, known) for s in known.sizes}
+        slots, powered = {s: slots_of(node, s, known) for s in known.sizes}, powered_sockets_of(node)
         reference.place(node, task, gpus)
         taken = before[2] - worth_of(node, known)
         cost = sum(reference.node_power_w(node)) - before[0] + 0.03 * 105 / 32 * idle_vcpu_of(node)
+        cost += (powered_sockets_of(node) - powered) * (fair_socket_w(node, known) - 105)
         cost += look * 0.5 * (ahead - ahead_of(node, known)) + (1 - look) * tight
         cost += (
             stranding_price * (stranded_of(node, known) - before[1]) + (price + shape_prices[shape_of(node)]) * taken

@@ -266,6 +266,24 @@ def test_above_1_the_knob_leaves_the_last_whole_node_to_a_task_of_8_gpus() -> No
     assert costs["ocs@2"] > 10 * costs["ocs"] >= 0
 
 
+def test_a_task_wakes_the_socket_whose_vcpu_cost_least_though_waking_it_draws_more() -> None:
+    """225 - 52 W for 128 vCPU against 185 - 20 W for 32. In watts added alone the second is ahead."""
+    nodes = [make_node(gpus=0, cpu=128, cpu_model=model) for model in ("Xeon Gold 6326", "EPYC 7742")]
+    task = make_task(cpu=16)
+    engine = make_engine(nodes, [task], "ocs", trace=[task] * 9 + [make_task(gpu=1, cpu=4)])
+    assert decide(engine, task)[0] == 1
+    assert decide(make_engine(nodes, [task], "pwr"), task)[0] == 0
+    arrive(engine, task)
+    assert decide(engine, task)[0] == 1  # the socket that is awake is filled
+
+
+def test_among_equal_full_sockets_a_task_pays_the_watts_that_it_adds() -> None:
+    nodes = [make_node(gpus=0, cpu=64), make_node(gpus=0, cpu=96)]
+    task = make_task(cpu=32)
+    engine = make_engine(nodes, [task], "ocs", trace=[task] * 9 + [make_task(gpu=1, cpu=4)])
+    assert explained(engine, task).priced[TERM.power].tolist() == pytest.approx([-105, -105])
+
+
 def test_explain_shows_the_terms_in_watts_and_they_add_up(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     main(["explain", write_nodes(tmp_path), write_tasks(tmp_path), "--policy", "ocs", "--task", "share-2"])
     said = capsys.readouterr().out.partition("terms of ocs")[2].splitlines()

@@ -41,7 +41,7 @@ def fill_look_ahead(params: NDArray[np.float64], target: Target) -> None:
     shares = shares_that_fit(target)
     params[PARAM.no_gpu_fits : PARAM.gpu_fits] = shares.no_gpu
     params[PARAM.gpu_fits : PARAM.part_fits] = shares.gpu.ravel()
-    params[PARAM.part_fits : PARAM.class_count] = shares.part
+    params[PARAM.part_fits : PARAM.reserve_count] = shares.part
 
 
 def gpu_merits(datacenter: Datacenter, profile: PowerProfile) -> tuple[float, float, NDArray[np.float64]]:

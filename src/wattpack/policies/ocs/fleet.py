@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wattpack.model.nodes import Datacenter
-from wattpack.model.power import GPU_MILLI, PowerProfile, draw_table_mw
+from wattpack.model.power import GPU_MILLI, VCPU_MILLI_PER_CORE, PowerProfile, draw_table_mw
 from wattpack.model.target import Target, TargetClass
 from wattpack.model.tasks import models_mask
 
@@ -76,3 +76,11 @@ def fleet_watts(datacenter: Datacenter, profile: PowerProfile) -> FleetWatts:
     watts = (draw_mw[:, GPU_MILLI] - draw_mw[:, 0]) / 1000
     present = watts[gpus > 0]
     return FleetWatts(float(np.average(watts, weights=gpus)), float(present.max() - present.min()) + socket_w)
+
+
+def socket_vcpu(datacenter: Datacenter, profile: PowerProfile) -> float:
+    """vCPU of a socket, mean over the sockets: a socket of a small node has no more than the node."""
+    nodes = datacenter.records(profile)
+    sockets = int(nodes.sockets.sum())
+    vcpu = np.minimum(nodes.socket_cores * VCPU_MILLI_PER_CORE, nodes.cpu_milli) / 1000
+    return float((vcpu * nodes.sockets).sum()) / sockets if sockets > 0 else 0.0

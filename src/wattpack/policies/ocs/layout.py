@@ -21,6 +21,7 @@ QUANTILES = 20  # equal parts of the demand, by vCPU per GPU
 MAX_SIZES = 4  # multi-GPU sizes with a price: those with the most demand
 MAX_SETS = 24  # sets of node shapes that tasks depend on (scarcity.py)
 MAX_GROUPS = 8  # groups of node shapes: shapes that are in the same sets have one price
+MAX_RESERVES = 16  # requests that room is kept for (reserves.py)
 # Of a plan (plan.py). A fleet or target with more has no plan.
 MAX_CLASSES, MAX_KINDS, MAX_TYPES = 1024, 96, 16
 SLICES = 7  # equal parts of the load that is planned for
@@ -61,6 +62,7 @@ class Terms(NamedTuple):
     scarce: int  # [MAX_GROUPS] dV on nodes of a group of shapes, 0 elsewhere
     stranded: int  # dS, GPUs
     fragments: int  # dF, GPUs
+    reserved: int  # [MAX_RESERVES] room taken from tasks that it is kept for, GPUs
     plan: int  # [MAX_TYPES] 1 on nodes of a type, 0 elsewhere; only with a plan
     end: int
 
@@ -72,6 +74,7 @@ class Memory(NamedTuple):
     free_slots: int  # [MAX_SIZES] sum of B_s
     set_usable: int  # [MAX_SETS] sum of GV - S over the nodes of the set
     free_vcpu: int  # sum of the milli-vCPU left
+    reserve_room: int  # [MAX_RESERVES] sum of the room for each request
     arrived: int  # milli-GPU that came, fading
     released: int  # milli-GPU that left, fading
     came: int  # [MAX_KINDS] amount of each kind of task that came; from here on only with a plan
@@ -117,12 +120,22 @@ class Params(NamedTuple):
     set_within: int  # [MAX_SETS, MAX_SETS] 1 where the second set is part of the first
     group_count: int  # number of groups of shapes
     group_in: int  # [MAX_GROUPS, MAX_SETS] 1 where the shapes of the group are in the set
+    socket_vcpu: int  # vCPU of a socket, mean over the fleet's sockets
     wake_w: int  # watts of waking a GPU of the median model, by watts
     wake_share: int  # the same as a share of that GPU's watts: 1 in the step model, about 0 in a linear one
     merit: int  # [MAX_MODELS] 1 up to the median model's draw, 0 one socket's watts above it
     no_gpu_fits: int  # [VCPU_STEPS] F0
     gpu_fits: int  # [LEVELS, VCPU_STEPS] F1
     part_fits: int  # [1001] G
+    reserve_count: int  # requests that room is kept for, 0 with a knob below 1
+    fleet_models: int  # models of the fleet, as bits
+    reserve_gpus: int  # [MAX_RESERVES] GPUs of the request
+    reserve_milli: int  # [MAX_RESERVES] milli-GPU on each of them
+    reserve_cpu: int  # [MAX_RESERVES] milli-vCPU, at least 1
+    reserve_models: int  # [MAX_RESERVES] models that it may use, as bits
+    reserve_worth: int  # [MAX_RESERVES] effective GPUs
+    reserve_demand: int  # [MAX_RESERVES] how many times it is asked for, per GPU asked for
+    reserve_asked: int  # [MAX_RESERVES] in a full datacenter, as a share of the room of the empty one
     class_count: int  # classes with a plan, 0 without one
     class_cpu: int  # [MAX_CLASSES] milli-vCPU
     class_request: int  # [MAX_CLASSES] milli-GPU
@@ -134,13 +147,19 @@ class Params(NamedTuple):
     end: int  # from here on: group of each node type, -1 where its price is always 0
 
 
-_TERM_LENGTHS = {"slots": MAX_SIZES, "scarce": MAX_GROUPS, "plan": MAX_TYPES}
+_TERM_LENGTHS = {"slots": MAX_SIZES, "scarce": MAX_GROUPS, "reserved": MAX_RESERVES, "plan": MAX_TYPES}
 
 TERM = lay_out(Terms, _TERM_LENGTHS)
 TERM_NAMES = names_of(Terms, _TERM_LENGTHS)
 MEMORY = lay_out(
     Memory,
-    {"free_slots": MAX_SIZES, "set_usable": MAX_SETS, "came": MAX_KINDS, "held": MAX_KINDS * MAX_TYPES},
+    {
+        "free_slots": MAX_SIZES,
+        "set_usable": MAX_SETS,
+        "reserve_room": MAX_RESERVES,
+        "came": MAX_KINDS,
+        "held": MAX_KINDS * MAX_TYPES,
+    },
 )
 NOTE = lay_out(Notes, {"slots": MAX_SIZES})
 PARAM = lay_out(
@@ -162,6 +181,13 @@ PARAM = lay_out(
         "no_gpu_fits": VCPU_STEPS,
         "gpu_fits": LEVELS * VCPU_STEPS,
         "part_fits": GPU_MILLI + 1,
+        "reserve_gpus": MAX_RESERVES,
+        "reserve_milli": MAX_RESERVES,
+        "reserve_cpu": MAX_RESERVES,
+        "reserve_models": MAX_RESERVES,
+        "reserve_worth": MAX_RESERVES,
+        "reserve_demand": MAX_RESERVES,
+        "reserve_asked": MAX_RESERVES,
         "class_cpu": MAX_CLASSES,
         "class_request": MAX_CLASSES,
         "class_models": MAX_CLASSES,

@@ -1,6 +1,6 @@
 """OCS, opportunity-cost scheduling: the node with the least cost in added watts and in capacity lost to other tasks.
 
-    cost  = dP + slack                        power: watts added; 3 % of the watts of idle vCPU in powered sockets
+    cost  = dP + fair + slack                 power: watts added, sockets in part by vCPU; 3 % of idle vCPU's watts
           + a * 0.5 * dE                      ahead: watts that the node no longer spares the next task
           + b * left                          tight: share left on the GPU of a sharing task before
           + lambda * (dS + dV)                gpus: GPUs stranded for want of vCPU; worth of the GPU part taken
@@ -9,13 +9,15 @@
           + pi_group * dV                     scarce: more on node shapes that other tasks depend on
           + mu * dS                           stranded: more for stranding while slots are short
           + phi * dF                          fragments: GPUs that classes can no longer use, where vCPU is short
+          + sum over r of sigma_r * dR_r      reserved: room taken from requests that few nodes can hold
           + rho_type                          plan (`ocsplan`): the task's kind has had its part of this node type
     score = -cost
 
-docs/guide/ocs.md explains each term. Beside this file: prices.py (a, b, lambda, drain, pi, mu, phi, from the free
-capacity of the datacenter and its growth), node.py (GV, S, B_s, E of one node), statistics.py and ahead.py (what is
-fixed for a target workload), fleet.py and scarcity.py (what is fixed for a fleet), plan.py and planned.py (the plan of
-`ocsplan` and its prices), layout.py (where everything is in the arrays).
+docs/guide/ocs.md explains each term. Beside this file: prices.py (a, b, lambda, drain, pi, mu, phi, sigma, from the
+free capacity of the datacenter and its growth), node.py (GV, S, B_s, E of one node), statistics.py and ahead.py (what
+is fixed for a target workload), fleet.py and scarcity.py (what is fixed for a fleet), reserves.py (requests that room
+is kept for), plan.py and planned.py (the plan of `ocsplan` and its prices), layout.py (where everything is in the
+arrays).
 """
 
 from __future__ import annotations
@@ -42,11 +44,12 @@ from wattpack.model.power import (
 from wattpack.model.records import Floats, NodeRecord, TaskRecord, WorldRecord
 from wattpack.model.target import Target
 from wattpack.policies.ocs.ahead import fill_look_ahead, fill_merits
-from wattpack.policies.ocs.fleet import Shape, fleet_watts, node_shapes, placeable
+from wattpack.policies.ocs.fleet import Shape, fleet_watts, node_shapes, placeable, socket_vcpu
 from wattpack.policies.ocs.layout import MAX_TYPES, MEMORY, NOTE, PARAM, TERM, TERM_NAMES
-from wattpack.policies.ocs.node import idle_milli, part_ahead_w, slots, sockets_ahead_w, stranded
+from wattpack.policies.ocs.node import fairness_w, idle_milli, part_ahead_w, slots, sockets_ahead_w, stranded
 from wattpack.policies.ocs.plan import fill_plan
 from wattpack.policies.ocs.prices import remember, weigh
+from wattpack.policies.ocs.reserves import Request, fill_reserves, room_taken, scarce_requests
 from wattpack.policies.ocs.scarcity import dependences, fill_scarcity, watched_sets
 from wattpack.policies.ocs.statistics import statistics, usable_gpus
 
@@ -60,6 +63,7 @@ PICK_LEFT = 0.45
 PICK_WORTH = 1.5
 SERVICE_DEFAULT = 0.4  # the least value (in steps of 0.05 from 0.3) that served as much as FGD at every load in tuning
 SERVICE_MOST = 100.0
+KEEPS_ROOM = 1.0  # the knob from which room is kept for requests: it costs the built-in datacenter 1 to 4 % of power
 # Up to 1, demand that only some shapes or nodes can hold is planned for up to 90 % use. Planning for the last tenth too
 # cost 15 to 25 % more watts on fleets whose frugal nodes are the only ones for large tasks.
 LAST_PART = 0.1
@@ -108,6 +112,7 @@ def score(node: NodeRecord, task: TaskRecord, world: WorldRecord, params: Floats
     worth = node.notes[NOTE.worth]  # GV
 
     watts = paid_power_mw(added_power_mw(node, task, gpu, world.gpu_draw_mw), node, task) / 1000
+    watts += fairness_w(node, task, cpu_after, params)
     idle_after = idle_milli(node, cpu_after)
     vcpu_w = (node.socket_max_mw - node.socket_idle_mw) / (node.socket_cores * VCPU_MILLI_PER_CORE)  # of one vCPU
     terms[TERM.power] = watts + SLACK_SHARE / 1000 * vcpu_w * idle_after
@@ -135,6 +140,8 @@ def score(node: NodeRecord, task: TaskRecord, world: WorldRecord, params: Floats
         tally(node, world)
         after = fragmentation_after(node, task, max(gpu, 0), world)
         terms[TERM.fragments] = (after - node.fragmentation) / GPU_MILLI
+    for r in range(int(params[PARAM.reserve_count])):
+        terms[TERM.reserved + r] = room_taken(node, task, r, gpu, left_after, free_after, taken, params)
     if params[PARAM.class_count] > 0:
         for node_type in range(MAX_TYPES):
             terms[TERM.plan + node_type] = 0.0
@@ -147,15 +154,16 @@ def used_terms(params: NDArray[np.float64]) -> list[int]:
     slots_used = range(TERM.slots, TERM.slots + int(params[PARAM.size_count]))
     scarce_used = range(TERM.scarce, TERM.scarce + int(params[PARAM.group_count]))
     always = [TERM.power, TERM.ahead, TERM.tight, TERM.gpus, TERM.drain, *slots_used, *scarce_used, TERM.stranded]
+    reserved = range(TERM.reserved, TERM.reserved + int(params[PARAM.reserve_count]))
     planned = range(TERM.plan, TERM.plan + (MAX_TYPES if params[PARAM.class_count] > 0 else 0))
-    return [*always, *([TERM.fragments] if params[PARAM.fragments] > 0 else []), *planned]
+    return [*always, *([TERM.fragments] if params[PARAM.fragments] > 0 else []), *reserved, *planned]
 
 
 @lru_cache(maxsize=64)  # all runs of a comparison on one trace share it
 def fleet_statistics(
     target: Target, shapes: tuple[Shape, ...], models: tuple[str, ...]
-) -> tuple[NDArray[np.float64], list[int]]:
-    """The parameters that depend neither on the knob nor on watts, and the group of each shape (-1: none)."""
+) -> tuple[NDArray[np.float64], list[int], tuple[Request, ...]]:
+    """The parameters that depend neither on the knob nor on watts, the group of each shape (-1: none), the reserves."""
     held = placeable(target, shapes, models)
     params = statistics(held, shapes)
     usable = usable_gpus(params, shapes)
@@ -165,7 +173,7 @@ def fleet_statistics(
     fill_look_ahead(params, held)
     group_of = fill_scarcity(params, watched_sets(found, usable, params[PARAM.capacity]), usable)
     params.flags.writeable = False
-    return params, group_of
+    return params, group_of, scarce_requests(held, shapes, models, params[PARAM.capacity])
 
 
 def fragments_count(usable: float, gpus: float) -> float:
@@ -191,13 +199,16 @@ def ocs_policy(service: float = SERVICE_DEFAULT, name: str = "ocs", planned: boo
 
     def prepare(datacenter: Datacenter, target: Target, profile: PowerProfile) -> NDArray[np.float64]:
         shapes, of_type = node_shapes(datacenter)
-        fixed, group_of = fleet_statistics(target, shapes, datacenter.models)
+        fixed, group_of, requests = fleet_statistics(target, shapes, datacenter.models)
         params = np.concatenate([fixed, np.array(group_of, dtype=np.float64)[of_type]])
         params[PARAM.service] = min(service, 1.0)
         params[PARAM.last_part], params[PARAM.margin] = (LAST_PART, 0.0) if service <= 1 else (0.0, 1.0)
         params[PARAM.fragments] = max(params[PARAM.fragments], service - 1)
         params[PARAM.gpu_w], params[PARAM.spread_w] = fleet_watts(datacenter, profile)
+        params[PARAM.socket_vcpu] = socket_vcpu(datacenter, profile)
         fill_merits(params, datacenter, profile)
+        if service >= KEEPS_ROOM:
+            fill_reserves(params, requests, shapes)
         if planned:
             fill_plan(params, datacenter, target, profile, PLAN_MARGIN if service > 1 else 0.0)
         return params
@@ -212,7 +223,7 @@ def ocs_policy(service: float = SERVICE_DEFAULT, name: str = "ocs", planned: boo
         memory_size=MEMORY.end if planned else MEMORY.came,
         prepare=prepare,
         term_names=TERM_NAMES if planned else TERM_NAMES[: TERM.plan],
-        amounts_only=True,
+        amounts_only=service < KEEPS_ROOM,  # who may take which room depends on the models of a task
         notes=True,
         extends=True,
         by_work=True,

@@ -11,6 +11,8 @@
     pi_s   = (0.3 growing + steady) * x_s**6 + gamma * 1.5 spread * y_s**20    slots of s GPUs; y: for all to come
     mu     = gamma * 7 w * max(x_s)**3                    stranding
     pi_A   = gamma * (1 + 60 r) * 1.5 spread * x_A**20 + max(1.5 steady, (1 - gamma) * 2.2 w) * x_A**6    node shapes A
+    z_r    = min(1, demand for request r in all that is still to fill / room that is free for it)
+    sigma_r = gamma * 1.5 spread * z_r**20                reserved: with a margin of a knob above 1 (reserves.py)
     phi    = lambda * `fragments` of params               fragments
     rho    = gamma * spread * dV * z**20                  plan: z is the used part of what the plan gives (planned.py)
 
@@ -30,9 +32,21 @@ import math
 from wattpack.jit import kernel
 from wattpack.model.policy import AFTER_CHANGE, ANY_GPU, ARRIVAL, BEFORE_CHANGE, DEPARTURE
 from wattpack.model.records import Floats, NodeRecord, TaskRecord, WorldRecord
-from wattpack.policies.ocs.layout import GRAIN, MAX_GROUPS, MAX_SETS, MAX_SIZES, MEMORY, NOTE, PARAM, TERM
+from wattpack.policies.ocs.layout import (
+    GRAIN,
+    MAX_GROUPS,
+    MAX_RESERVES,
+    MAX_SETS,
+    MAX_SIZES,
+    MEMORY,
+    NOTE,
+    PARAM,
+    TERM,
+)
 from wattpack.policies.ocs.node import free_worth, idle_milli, slots, sockets_ahead_w, stranded
 from wattpack.policies.ocs.planned import count_arrival, count_held, plan_prices
+from wattpack.policies.ocs.reserves import room
+from wattpack.policies.ocs.scarcity import STILL_HELD
 
 FADE = 1 - 1 / 2000  # per arrival
 # Shares of the datacenter whose demand is planned for: slots soon; scarce shapes where as much leaves as arrives.
@@ -55,6 +69,21 @@ def shortage(demand: float, supply: float) -> float:
     if demand <= 0:
         return 0.0
     return demand / supply if demand < supply else 1.0
+
+
+@kernel
+def reserve_prices(to_fill: float, reserve_w: float, params: Floats, memory: Floats, prices: Floats) -> None:
+    """-sigma for each request that room is kept for; `to_fill`: GPUs that are still to fill."""
+    for r in range(MAX_RESERVES):
+        prices[TERM.reserved + r] = 0.0
+    for r in range(int(params[PARAM.reserve_count])):
+        demand = params[PARAM.reserve_demand + r] * to_fill
+        demand += params[PARAM.margin] * math.sqrt(demand)
+        # As with sets of shapes, little is kept of what is asked for far more often than the fleet could ever hold it.
+        demand *= min(1.0, STILL_HELD / max(params[PARAM.reserve_asked + r], 1e-9)) ** 4
+        short = shortage(demand, memory[MEMORY.reserve_room + r])
+        if short > 0.5:
+            prices[TERM.reserved + r] = -reserve_w * short**20
 
 
 @kernel
@@ -96,6 +125,7 @@ def weigh(task: TaskRecord, world: WorldRecord, params: Floats, memory: Floats, 
         shortest = max(shortest, short)
     # mu. Without it, power-hungry nodes short of vCPU fill last and strand 16 GPUs (multigpu50).
     prices[TERM.stranded] = -gamma * 7 * gpu_w * shortest**3
+    reserve_prices(rest * capacity, reserve_w, params, memory, prices)
     for group in range(MAX_GROUPS):
         prices[TERM.scarce + group] = 0.0
     if params[PARAM.class_count] > 0:
@@ -164,6 +194,8 @@ def count(node: NodeRecord, params: Floats, memory: Floats, sign: float) -> None
     for i in range(int(params[PARAM.size_count])):
         memory[MEMORY.free_slots + i] += sign * node.notes[NOTE.slots + i]
     memory[MEMORY.free_vcpu] += sign * node.cpu_left
+    for r in range(int(params[PARAM.reserve_count])):
+        memory[MEMORY.reserve_room + r] += sign * room(node, r, node.gpu_free, node.cpu_left, ANY_GPU, 0, params)
     group = int(params[PARAM.end + node.type])
     if group >= 0:
         usable = sign * node.notes[NOTE.usable]

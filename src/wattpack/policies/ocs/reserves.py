@@ -1,0 +1,167 @@
+"""Reserves: room that is kept for whole tasks that few nodes can hold, from knob 1 on.
+
+A request is what a class of the target asks for: GPUs or a part of one, vCPU and models. A task depends on a request
+if it asks for at least as much of each and for none but its models. Per request R:
+
+    room(node)  how many times the node could hold R as it is now: whole tasks, not a fluid
+    demand      how many times the tasks that depend on R ask for it, per GPU asked for
+
+prices.py compares the demand to come with the room that is free. A task that does not depend on R pays for the room
+that it takes from it. Scarce shapes (scarcity.py) count GPUs with vCPU on empty nodes; of a task of one GPU and 11 vCPU
+on nodes of 8 vCPU a GPU, or of 8 GPUs and 64 vCPU on nodes that are half full, they see nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wattpack.jit import kernel
+from wattpack.model.power import GPU_MILLI
+from wattpack.model.records import Floats, NodeRecord, TaskRecord
+from wattpack.model.target import Target
+from wattpack.model.tasks import models_mask
+from wattpack.policies.ocs.fleet import Shape
+from wattpack.policies.ocs.layout import MAX_RESERVES, PARAM
+from wattpack.policies.ocs.statistics import effective_gpus, fill, gpu_worth
+
+# Of a request of which less than this share of the room is ever asked for, no room is kept.
+LEAST_ASKED = 0.03
+# Nor of what more than this share of the demand depends on: then hardly any task is left that should keep away.
+MOST_DEPEND = 0.3
+ALIKE = 1.3  # requests alike but for less than this many times the vCPU have one reserve
+MOST_CANDIDATES = 300  # the classes with the most demand; a target of 6,000 classes would take seconds
+MOST_MODELS = 52  # their bits are whole numbers in a float64
+
+
+class Request(NamedTuple):
+    """What a class asks for, and what is known of it in the empty fleet."""
+
+    num_gpu: int
+    gpu_milli: int
+    cpu_milli: int
+    models: int  # bits of the models of the fleet that it may use
+    worth: float  # effective GPUs
+    demand: float  # how many times it is asked for, per effective GPU asked for
+    room: float  # how many times the empty fleet holds it
+
+    def like(self, other: Request) -> bool:
+        same = (self.num_gpu, self.gpu_milli, self.models) == (other.num_gpu, other.gpu_milli, other.models)
+        return same and 1 / ALIKE < max(self.cpu_milli, 1) / max(other.cpu_milli, 1) < ALIKE
+
+
+def scarce_requests(
+    target: Target, shapes: Sequence[Shape], models: tuple[str, ...], capacity: float
+) -> tuple[Request, ...]:
+    """The requests that room is kept for, those first of whose room most is asked for.
+
+    `target`: without classes that fit nowhere; `capacity`: GPUs that can be filled.
+    """
+    classes = target.uncut or target.classes
+    here = models_of(shapes)
+    if len(models) > MOST_MODELS:
+        return ()
+    worth = gpu_worth(classes)
+    gpus = np.array([effective_gpus(task, worth) for task in classes])
+    share = np.array([task.share for task in classes])
+    num = np.array([task.num_gpu for task in classes])
+    milli = np.array([task.gpu_milli if task.num_gpu > 0 else 0 for task in classes])
+    cpu = np.array([task.cpu_milli for task in classes])
+    mask = np.array([models_mask(task.gpu_spec, models) & here for task in classes], dtype=np.int64)
+    all_gpus = float(share @ gpus)
+    candidates = [c for c in np.argsort(-share * gpus, kind="stable")[:MOST_CANDIDATES].tolist() if num[c] > 0]
+    found: dict[tuple[int, int, int, int], Request] = {}
+    for c in candidates:
+        own = int(num[c]), int(milli[c]), int(cpu[c]), int(mask[c])
+        room = float(sum(shape.nodes * _room_of_shape(shape, *own) for shape in shapes))
+        depends = (num >= num[c]) & (milli >= milli[c]) & (cpu >= cpu[c]) & ((mask & ~mask[c]) == 0)
+        if room == 0 or float((share * gpus)[depends].sum()) > MOST_DEPEND * all_gpus:
+            continue
+        times = float((share * num / num[c])[depends].sum()) / all_gpus
+        found.setdefault(own, Request(*own, float(gpus[c]), times, room))
+    kept: list[Request] = []
+    for one in sorted(found.values(), key=lambda one: -one.demand / one.room):
+        if one.demand * capacity < LEAST_ASKED * one.room or len(kept) == MAX_RESERVES:
+            break
+        if not any(one.like(other) for other in kept):
+            kept.append(one)
+    return tuple(kept)
+
+
+def models_of(shapes: Sequence[Shape]) -> int:
+    """The models of the fleet, as bits."""
+    found = 0
+    for shape in shapes:
+        found |= (1 << shape.model) if shape.gpus > 0 else 0
+    return found
+
+
+def _room_of_shape(shape: Shape, num_gpu: int, gpu_milli: int, cpu_milli: int, models: int) -> int:
+    if shape.gpus == 0 or not models >> shape.model & 1:
+        return 0
+    by_gpu = shape.gpus // num_gpu if gpu_milli == GPU_MILLI else shape.gpus * (GPU_MILLI // gpu_milli)
+    return min(by_gpu, shape.cpu_milli // max(cpu_milli, 1))
+
+
+def fill_reserves(params: NDArray[np.float64], requests: Sequence[Request], shapes: Sequence[Shape]) -> None:
+    """Write the requests into the parameters; modifies `params`."""
+    params[PARAM.reserve_count] = len(requests)
+    params[PARAM.fleet_models] = models_of(shapes)
+    columns: dict[int, list[float]] = {
+        PARAM.reserve_gpus: [one.num_gpu for one in requests],
+        PARAM.reserve_milli: [one.gpu_milli for one in requests],
+        PARAM.reserve_cpu: [max(one.cpu_milli, 1) for one in requests],
+        PARAM.reserve_models: [one.models for one in requests],
+        PARAM.reserve_worth: [one.worth for one in requests],
+        PARAM.reserve_demand: [one.demand for one in requests],
+        PARAM.reserve_asked: [one.demand * params[PARAM.capacity] / one.room for one in requests],
+    }
+    for place, values in columns.items():
+        fill(params, place, values)
+
+
+@kernel
+def room(node: NodeRecord, r: int, gpu_free: int, cpu_left: int, gpu: int, gpu_left: int, params: Floats) -> float:
+    """How many times the node could hold request r with so much left; `gpu_left`: milli left on GPU `gpu`."""
+    if (int(params[PARAM.reserve_models + r]) >> node.model) & 1 == 0 or node.gpus == 0:
+        return 0.0
+    by_cpu = cpu_left // int(params[PARAM.reserve_cpu + r])
+    if by_cpu == 0:
+        return 0.0
+    milli = int(params[PARAM.reserve_milli + r])
+    by_gpu = gpu_free // int(params[PARAM.reserve_gpus + r])
+    if milli < GPU_MILLI:
+        by_gpu = 0
+        for g in range(node.gpus):
+            by_gpu += (gpu_left if g == gpu else node.gpu_left[g]) // milli
+    return float(min(by_gpu, by_cpu))
+
+
+@kernel
+def depends(task: TaskRecord, r: int, params: Floats) -> bool:
+    """Whether the task is one of those that room is kept for."""
+    if task.num_gpu < params[PARAM.reserve_gpus + r] or task.cpu_milli < params[PARAM.reserve_cpu + r]:
+        return False
+    if task.kind == 0 and task.gpu_milli < params[PARAM.reserve_milli + r]:
+        return False
+    others = int(params[PARAM.fleet_models]) & ~int(params[PARAM.reserve_models + r])
+    return (task.gpu_models & others) == 0
+
+
+@kernel
+def room_taken(
+    node: NodeRecord, task: TaskRecord, r: int, gpu: int, left_after: int, free_after: int, taken: float, params: Floats
+) -> float:
+    """Effective GPUs of room for request r that the task takes from those that it is kept for; `taken`: its dV."""
+    if depends(task, r, params):
+        return 0.0
+    before = room(node, r, node.gpu_free, node.cpu_left, -1, 0, params)
+    if before == 0.0:
+        return 0.0
+    lost = before - room(node, r, free_after, node.cpu_left - task.cpu_milli, gpu, left_after, params)
+    worth = params[PARAM.reserve_worth + r]
+    # As with slots: the first task that breaks a place up must not pay for all of it.
+    return min(lost * worth, max(taken, worth * task.cpu_milli / params[PARAM.reserve_cpu + r]))
