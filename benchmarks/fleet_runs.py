@@ -12,6 +12,8 @@ import numpy as np
 import wattpack
 from benchmarks.random_fleets import Fleet, Setting
 from wattpack.choose.choice import resolve
+from wattpack.choose.search import BASELINE
+from wattpack.datasets.inflation import node_order, seeded
 from wattpack.experiments.bound.curves import with_bound
 from wattpack.experiments.checked_json import read_checked, write_checked
 from wattpack.experiments.curves import LEAST, Curves, at, read_at_loads
@@ -20,6 +22,7 @@ from wattpack.experiments.fill_up import run_seed
 from wattpack.experiments.steady import run_steady
 from wattpack.files import make_folder
 from wattpack.jit import source_digest
+from wattpack.model.nodes import Datacenter
 from wattpack.model.power import PROFILES
 from wattpack.policies.expression import FILL_UP, STEADY, is_auto
 
@@ -35,6 +38,9 @@ GPUS_FILLED, MOST_SEEDS = 4000, 8
 STEADY_DURATIONS = 6  # mean durations that it runs for; the second half is measured
 STEADY_GPUS_FILLED, MOST_STEADY_SEEDS = 1000, 2
 LEAST_ARRIVALS, MOST_ARRIVALS = 2000, 30_000
+# FGD on the same nodes in another order: how often a policy misses FGD's GRAR by chance alone, with these seeds.
+OTHER_ORDER = "fgd (other order)"
+OTHER_ORDER_SEED = 41
 
 PACKAGE = Path(wattpack.__file__).parent
 ALL_ROOMS = ("model", "engine", "datasets")
@@ -96,12 +102,18 @@ def measure_setting(
     return {f"{regime} {policy}": found[f"{regime} {policy}"] for regime in regimes for policy in policies}
 
 
+def nodes_for(fleet: Fleet, policy: str) -> tuple[Datacenter, str]:
+    """The nodes in the order that a run shuffles, and the expression."""
+    if policy != OTHER_ORDER:
+        return fleet.datacenter, policy
+    return fleet.datacenter.ordered(node_order(fleet.datacenter, seeded(OTHER_ORDER_SEED).node_order)), BASELINE
+
+
 def fill_ups(fleet: Fleet, setting: Setting, policy: str, seeds: Sequence[int]) -> Curves:
     profile = PROFILES[setting.profile]
-    mix, _ = resolve(policy, fleet.datacenter, setting.trace, profile, FILL_UP)
-    runs = [
-        read_at_loads(run_seed(fleet.datacenter, setting.trace, mix, seed, profile, UP_TO), UP_TO) for seed in seeds
-    ]
+    nodes, expression = nodes_for(fleet, policy)
+    mix, _ = resolve(expression, nodes, setting.trace, profile, FILL_UP)
+    runs = [read_at_loads(run_seed(nodes, setting.trace, mix, seed, profile, UP_TO), UP_TO) for seed in seeds]
     values = {column: np.stack([run[column] for run in runs]) for column in runs[0]}
     return Curves(setting.trace.name, policy, tuple(seeds), values, fleet.datacenter.name, setting.profile)
 
@@ -124,7 +136,9 @@ def _records(
             "grar": [float(own.mean("grar")[at(load)]) for load in GRAR_AT],
             "w_per_gpu": [float(power_w[at(load)] / served[at(load)]) for load in WATTS_AT],
         }
-        _, choice = resolve(own.policy, fleet.datacenter, trace, PROFILES[setting.profile], FILL_UP)
+        _, choice = resolve(
+            nodes_for(fleet, own.policy)[1], fleet.datacenter, trace, PROFILES[setting.profile], FILL_UP
+        )
         if choice is not None:
             record["chosen"] = choice.expression
         if bound:
@@ -136,13 +150,14 @@ def _records(
 
 def steady_states(fleet: Fleet, setting: Setting, policy: str, seeds: Sequence[int]) -> Record:
     profile, capacity = PROFILES[setting.profile], fleet.datacenter.gpu_milli
-    mix, choice = resolve(policy, fleet.datacenter, setting.trace, profile, STEADY)
+    nodes, expression = nodes_for(fleet, policy)
+    mix, choice = resolve(expression, nodes, setting.trace, profile, STEADY)
     mean_milli = float(setting.trace.gpu_request_milli().mean())
     grar, w_per_gpu = [], []
     for load in STEADY_AT:
         arrivals = int(STEADY_DURATIONS * load * capacity / mean_milli)
         arrivals = min(MOST_ARRIVALS, max(LEAST_ARRIVALS, arrivals))
-        runs = [run_steady(fleet.datacenter, setting.trace, mix, load, seed, profile, arrivals) for seed in seeds]
+        runs = [run_steady(nodes, setting.trace, mix, load, seed, profile, arrivals) for seed in seeds]
         grar.append(float(np.mean([run.grar for run in runs])))
         w_per_gpu.append(float(sum(run.eopc_w for run in runs) / sum(run.allocated_gpus for run in runs)))
     chosen = {} if choice is None else {"chosen": choice.expression}

@@ -1,6 +1,7 @@
 """`python -m benchmarks fleets [--fleets 0-59] [--policies ...]`: policies on random fleets.
 
-Fleets 0 to 59 are for tuning; 100 to 159, 200 to 259 and 300 to 359 were held out and judged at the end of a round.
+Fleets 0 to 59 are for tuning; 100 to 159, 200 to 259, 300 to 359 and 400 to 459 were held out and judged at the end of
+a round.
 Finished runs are kept in `out/fleets` and used again while the code that decides them is the same, so the same command
 goes on after Ctrl-C and only repeats what an edit of a policy changed.
 """
@@ -13,7 +14,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from benchmarks.fleet_runs import FILL_UP, STEADY, has_steady_state, measure_setting
+from benchmarks.fleet_runs import FILL_UP, OTHER_ORDER, STEADY, has_steady_state, measure_setting
 from benchmarks.fleet_table import BASELINE, choices, everything, failures, summarise, table, worst
 from benchmarks.future import write_tables
 from benchmarks.machine import machine
@@ -23,6 +24,7 @@ from wattpack.files import make_folder, write_text
 
 POLICIES = (
     BASELINE,
+    OTHER_ORDER,
     "pwr:0.1+fgd:0.9",
     "pwr:0.2+fgd:0.8",
     "pwr",

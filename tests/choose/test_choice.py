@@ -288,10 +288,14 @@ def test_pools_and_base_power_of_nodes_are_part_of_the_choice():
 
 
 def test_members_with_a_plan_of_the_fill_up_are_tried_in_fill_ups_only(monkeypatch):
-    monkeypatch.setattr(searching.Trial, "run", lambda self, mix, seed, part: measured(0.99, 250.0))
+    monkeypatch.setattr(
+        searching.Trial, "run", lambda self, mix, seed, part: measured(0.99, 250.0 + len(mix.expression))
+    )
     tried = {regime: search(fleet(), TRACE, PAPER, regime).members for regime in ("fill-up", "steady")}
     assert {member.expression for member in tried["fill-up"]} - {member.expression for member in tried["steady"]} == {
         "ocsplan",
+        "ocsplan@1",
         "ocsplan@2",
         "ocsplan@4",
+        "ocsplan@8",
     }

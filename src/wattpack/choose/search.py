@@ -19,9 +19,9 @@ BASELINE = "fgd"
 PORTFOLIO = (
     *(BASELINE, "ocs", "pwr:0.1+fgd:0.9", "pwr:0.2+fgd:0.8", "epsilon", "pwr", "pwrfeedback", "bestfit"),
     *("fgd:0.7+pwrexpected:0.3", "fgd:0.9+pwrexpected:0.1", "ocs@1", "ocs@0.1", "ocs@2", "ocs@4", "ocs@11"),
-    *("ocsplan", "ocsplan@2", "ocsplan@4"),
+    *("ocsplan", "ocsplan@1", "ocsplan@2", "ocsplan@4", "ocsplan@8"),
 )
-GROWING_ONLY = ("ocsplan", "ocsplan@2", "ocsplan@4")  # the plan is for a datacenter that fills
+GROWING_ONLY = tuple(one for one in PORTFOLIO if one.startswith("ocsplan"))  # the plan is for a datacenter that fills
 # Below FGD's GRAR by more than this at any load, a member serves too little. A small copy of a fleet refuses tasks that
 # the fleet itself would hold: who is a little below there is checked on a larger copy.
 GRAR_LOSS = {FILL_UP: 0.001, STEADY: 0.002}

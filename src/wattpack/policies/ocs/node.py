@@ -22,8 +22,8 @@ from wattpack.policies.ocs.layout import FREE, LEVEL_MILLI, PARAM, QUANTILES, VC
 
 # A task that wakes a socket would pay for all of it, though later tasks use it too: where sockets differ, the one of
 # fewest watts would win, be its vCPU three times as dear. So a part of the watts counts by vCPU. On 38 tuning settings
-# policies saved about 7.9 % with 0, 8.3 with 0.3, 8.7 with 0.5 to 0.7, 8.2 with 1, and 3 to 5 points less where a task paid
-# for its own vCPU only: then half empty sockets are no worse than full ones.
+# policies saved about 7.9 % with 0, 8.3 with 0.3, 8.7 with 0.5 to 0.7, 8.2 with 1, and 3 to 5 points less where a task
+# paid for its own vCPU only: then half empty sockets are no worse than full ones.
 FAIR_SHARE = 0.6
 
 
