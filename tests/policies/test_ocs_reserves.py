@@ -144,6 +144,17 @@ def test_below_1_the_knob_keeps_no_room(policy: str) -> None:
     assert make_engine(FLEET, TRACE, policy).plan.params[PARAM.reserve_count] == 0
 
 
+def test_explain_says_what_the_room_is_for() -> None:
+    named = make_task(gpu=0.5, cpu=4, spec="T4")
+    engine = make_engine(FLEET, [SMALL, EIGHT, named], "ocs@2", trace=[*TRACE, *[named] * 10])
+    said = set(explained(engine, SMALL).meanings.values())
+    assert {
+        "room for 8 GPUs and 60 vCPU",
+        "room for 500 milli of a GPU and 4 vCPU on T4",
+        "slots for tasks of 8 GPUs",
+    } == said
+
+
 @pytest.mark.parametrize("planned", [False, True])
 def test_it_keeps_every_promise_of_a_policy(planned: bool) -> None:
     assert check_policy(ocs_policy(2.0, "ocs_serving", planned)) == []

@@ -29,7 +29,7 @@ All three are kernels (plain loops; `wattpack.jit.kernel` compiles them).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, NamedTuple
@@ -135,6 +135,8 @@ class Policy:
     notes: bool = False  # whether `remember` writes node.notes
     # The terms that `score` writes with these params; the others have no price. None: all terms.
     used_terms: Callable[[NDArray[np.float64]], Sequence[int]] | None = None
+    # What numbered terms stand for with these params and GPU models, by name: `slots_1` says nothing. For `explain`.
+    say_terms: Callable[[NDArray[np.float64], tuple[str, ...]], Mapping[str, str]] | None = None
     with_knob: Callable[[float], Policy] | None = None  # what NAME@VALUE in an expression means
 
 

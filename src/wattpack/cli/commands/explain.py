@@ -207,6 +207,9 @@ def print_explanation(explanation: Explanation, task: TaskClass, name: str, mome
             if component.policy.terms > 1:
                 console.print(Text(f"\nterms of {component.policy.name}, each times its price: they add up to raw"))
                 console.print(term_table(explanation, c, shown))
+                for name, words in explanation.meanings.items():
+                    if name in priced_terms(explanation, c, shown):
+                        console.print(Text(f"{name}: {words}"))
     if refused:
         console.print(refusal_table(explanation, hidden))
         reasons = "; ".join(f"{reason}: {count}" for reason, count in explanation.reasons.items())
@@ -244,16 +247,21 @@ def score_table(explanation: Explanation, nodes: list[int]) -> Table:
     return table
 
 
+def priced_terms(explanation: Explanation, c: int, nodes: list[int]) -> dict[str, int]:
+    """The terms of component `c` that are not 0 on all nodes shown, by name, and their rows."""
+    at = sum(component.policy.terms for component in explanation.mix.components[:c])
+    names = enumerate(explanation.mix.components[c].policy.term_names, at)
+    return {name: row for row, name in names if (explanation.priced[row, nodes] != 0).any()}
+
+
 def term_table(explanation: Explanation, c: int, nodes: list[int]) -> Table:
     """Term times price of component `c`; terms that are 0 on all nodes shown are left out."""
-    at = sum(component.policy.terms for component in explanation.mix.components[:c])
-    names = explanation.mix.components[c].policy.term_names
-    shown = [t for t in range(len(names)) if (explanation.priced[at + t, nodes] != 0).any()]
+    rows = priced_terms(explanation, c, nodes)
     table = Table(show_edge=False)
-    for name in ("node", *(names[t] for t in shown), "sum"):
+    for name in ("node", *rows, "sum"):
         table.add_column(name, justify="left" if name == "node" else "right")
     for n in nodes:
-        cells = [f"{explanation.priced[at + t, n] + 0.0:.2f}" for t in shown]  # -0.0 + 0.0 is 0.0
+        cells = [f"{explanation.priced[row, n] + 0.0:.2f}" for row in rows.values()]  # -0.0 + 0.0 is 0.0
         name = explanation.datacenter.names[n]
         table.add_row(Text(f"{name} <-" if n == explanation.node else name), *cells, f"{explanation.raw[c, n]:.2f}")
     return table

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 from wattpack.engine.core.combine import combine_nodes, component_scores, normalise
 from wattpack.engine.core.decide import decide_among, decide_among_closed
 from wattpack.engine.core.engine import Engine
-from wattpack.engine.core.faults import KIND, NO_FAULT
+from wattpack.engine.core.faults import FIRST_PARAM, KIND, NO_FAULT, is_own
 from wattpack.engine.core.pick import pick
 from wattpack.engine.core.plan import Plan
 from wattpack.engine.core.pricing import FIRST_TERM_100, treat_first_term
@@ -118,6 +119,7 @@ class Explanation:
     # [nodes] in `total`, beside the scores: watts of keeping the node awake for longer; None: nodes do not sleep
     extension_w: NDArray[np.float64] | None = None
     left_out: str = NOT_AWAKE  # why nodes that fit are not offered
+    meanings: Mapping[str, str] = field(default_factory=dict)  # of numbered terms, by name
 
     @property
     def takes_part(self) -> NDArray[np.bool_]:
@@ -171,6 +173,16 @@ def explain(
     weights = np.array([[component.weight] for component in engine.mix.components])
     scores = (raw, normal, normal * weights, total)
     left_out = NOT_AWAKE if closed is None else LIKE_ANOTHER
-    return Explanation(
-        engine.datacenter, engine.mix, verdict, offered, *scores, chosen, gpus, priced, left_out=left_out
-    )
+    own = (engine.datacenter, engine.mix, verdict, offered)
+    return Explanation(*own, *scores, chosen, gpus, priced, left_out=left_out, meanings=meanings(engine))
+
+
+def meanings(engine: Engine) -> dict[str, str]:
+    """What numbered terms of the policies stand for, in words."""
+    found: dict[str, str] = {}
+    for component, part in zip(engine.mix.components, engine.plan.parts, strict=True):
+        policy = component.policy
+        if policy.say_terms is not None:
+            start = int(part.params_at) + (FIRST_PARAM if is_own(policy) else 0)
+            found |= policy.say_terms(engine.plan.params[start : int(part.params_end)], engine.datacenter.models)
+    return found

@@ -52,6 +52,7 @@ from wattpack.policies.ocs.prices import remember, weigh
 from wattpack.policies.ocs.reserves import Request, fill_reserves, room_taken, scarce_requests
 from wattpack.policies.ocs.scarcity import dependences, fill_scarcity, watched_sets
 from wattpack.policies.ocs.statistics import statistics, usable_gpus
+from wattpack.policies.ocs.words import say_terms
 
 SLACK_SHARE = 0.03  # of a socket's watts per vCPU, for idle vCPU: 0.1 W per vCPU of the paper's sockets
 # Share of dE that is charged. Up to a half, the look ahead never makes waking a socket cheaper than using powered vCPU:
@@ -228,6 +229,7 @@ def ocs_policy(service: float = SERVICE_DEFAULT, name: str = "ocs", planned: boo
         extends=True,
         by_work=True,
         used_terms=used_terms,
+        say_terms=say_terms,
     )
 
 
