@@ -55,6 +55,17 @@ def test_memory_and_cpu_model_are_not_part_of_a_class() -> None:
     assert [tuple(task) for task in make_target(tasks).classes] == [(1000, 0, 0, "", 1.0)]
 
 
+def test_each_class_has_the_mean_memory_of_its_tasks_beside_it() -> None:
+    tasks = [make_task(gpu=1, cpu=4, memory_mib=memory) for memory in (100, 200, 600)] + [
+        make_task(cpu=8, memory_mib=50)
+    ]
+    target = make_target(tasks)
+    assert [(one.num_gpu, memory) for one, memory in zip(target.uncut, target.memory_mib, strict=True)] == [
+        (1, 300),
+        (0, 50),
+    ]
+
+
 def test_m_is_cut_at_exactly_95_percent() -> None:
     """95 of 100 tasks are enough: the class with the other five is left out, and p = (95 / 100) / (95 / 100)."""
     target = make_target([make_task(gpu=1)] * 95 + [make_task(gpu=2)] * 5)

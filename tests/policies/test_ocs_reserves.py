@@ -16,7 +16,7 @@ from wattpack.model.power import PAPER
 from wattpack.policies.ocs.fleet import fleet_watts, node_shapes, placeable
 from wattpack.policies.ocs.layout import MAX_RESERVES, MEMORY, PARAM, TERM
 from wattpack.policies.ocs.policy import ocs_policy
-from wattpack.policies.ocs.reserves import LEAST_ASKED, Request, scarce_requests
+from wattpack.policies.ocs.reserves import LEAST_ASKED, Request, holders_of, scarce_requests
 
 SMALL, EIGHT = make_task(gpu=1, cpu=4), make_task(gpu=8, cpu=60)
 # Only the two T4 nodes hold a task of 8 GPUs and 60 vCPU, and they draw least.
@@ -28,16 +28,16 @@ def requests_of(nodes: list[Node], trace: list[Task], capacity: float = 1000.0) 
     datacenter = make_datacenter(nodes)
     shapes, _ = node_shapes(datacenter)
     held = placeable(make_target(trace), shapes, datacenter.models)
-    return scarce_requests(held, shapes, datacenter.models, capacity)
+    return scarce_requests(held, holders_of(datacenter), datacenter.models, capacity)
 
 
 def room_of(node: Node, engine: Engine, r: int) -> int:
     """How many times the node holds request r as it is now."""
     params = engine.plan.params
-    at = (PARAM.reserve_gpus, PARAM.reserve_milli, PARAM.reserve_cpu)
-    gpus, milli, cpu_milli = (int(params[place + r]) for place in at)
+    at = (PARAM.reserve_gpus, PARAM.reserve_milli, PARAM.reserve_cpu, PARAM.reserve_memory)
+    gpus, milli, cpu_milli, memory_mib = (int(params[place + r]) for place in at)
     by_gpu = sum(left // milli for left in node.gpu_left) if milli < 1000 else len(reference.free_gpus(node)) // gpus
-    return min(by_gpu, node.cpu_left // cpu_milli)
+    return min(by_gpu, node.cpu_left // cpu_milli, node.memory_left // memory_mib)
 
 
 # ---- which requests --------------------------------------------------------------------------------------------------
@@ -70,6 +70,30 @@ def test_a_larger_task_counts_as_the_demand_of_a_smaller_request_as_often_as_it_
     by_size = {one.num_gpu: one for one in requests_of(FLEET, [SMALL] * 80 + [EIGHT, four])}
     assert by_size[8].demand == pytest.approx(1 / 92)
     assert by_size[4].demand == pytest.approx((2 + 1) / 92)
+
+
+def test_memory_is_a_part_of_a_request_only_where_it_leaves_less_room() -> None:
+    """Half of the nodes have memory for it, or all of them."""
+    big = make_task(gpu=8, cpu=60, memory_mib=400_000)
+    small_memory = [make_node(gpus=8, cpu=64, memory_mib=memory) for memory in (300_000, 500_000)] * 2
+    (one,) = requests_of(small_memory, [SMALL] * 80 + [big])
+    assert (one.memory_mib, one.room) == (400_000, 2)
+    (one,) = requests_of([make_node(gpus=8, cpu=64, memory_mib=500_000)] * 4, [SMALL] * 80 + [big])
+    assert (one.memory_mib, one.room) == (0, 4)
+
+
+def test_room_is_kept_on_the_nodes_that_have_the_memory() -> None:
+    """Small tasks fill a node of little memory first, though the other one draws less."""
+    big, small = make_task(gpu=8, cpu=60, memory_mib=400_000), make_task(gpu=1, cpu=6)
+    nodes = [
+        make_node(gpus=8, cpu=64, memory_mib=memory, model=model)
+        for memory, model in ((500_000, "T4"), (300_000, "G3"))
+    ]
+    for policy, served in (("ocs", False), ("ocs@2", True)):
+        engine = make_engine(nodes, [small, big], policy, trace=[small] * 40 + [big] * 2)
+        for _ in range(4):
+            arrive(engine, small)
+        assert (arrive(engine, big)[0] is not None) == served
 
 
 # ---- room ------------------------------------------------------------------------------------------------------------
@@ -149,8 +173,8 @@ def test_explain_says_what_the_room_is_for() -> None:
     engine = make_engine(FLEET, [SMALL, EIGHT, named], "ocs@2", trace=[*TRACE, *[named] * 10])
     said = set(explained(engine, SMALL).meanings.values())
     assert {
-        "room for 8 GPUs and 60 vCPU",
-        "room for 500 milli of a GPU and 4 vCPU on T4",
+        "room for 8 GPUs, 60 vCPU",
+        "room for 500 milli of a GPU, 4 vCPU on T4",
         "slots for tasks of 8 GPUs",
     } == said
 

@@ -43,14 +43,18 @@ class Target:
 
     classes: tuple[TargetClass, ...]
     uncut: tuple[TargetClass, ...] = ()  # all classes: multi-GPU and constrained tasks are rare but ask for many GPUs
+    memory_mib: tuple[int, ...] = ()  # of each class in `uncut`, mean over its tasks: no part of a class
 
     @classmethod
     def of(cls, trace: Workload) -> Target:
         """The classes of `trace` by falling count, ties by falling tuple, cut at 95 % of the tasks."""
         counts: Counter[tuple[int, int, int, bytes]] = Counter()
+        memory_mib: Counter[tuple[int, int, int, bytes]] = Counter()
         for task, count in zip(trace.classes, trace.counts().tolist(), strict=True):
             # Memory and CPU model are not part of a class of M; the spec is compared as text.
-            counts[(task.cpu_milli, task.gpu_milli, task.num_gpu, task.gpu_spec.encode())] += count
+            key = (task.cpu_milli, task.gpu_milli, task.num_gpu, task.gpu_spec.encode())
+            counts[key] += count
+            memory_mib[key] += count * task.memory_mib
         ranked = sorted(((count, key) for key, count in counts.items() if count > 0), reverse=True)
         total = sum(count for count, _ in ranked)
         kept, covered = 0, 0
@@ -63,7 +67,7 @@ class Target:
             share = count / total if kept == len(ranked) else (count / total) / (covered / total)
             classes.append(TargetClass(cpu, milli, num, spec.decode(), share))
         uncut = tuple(TargetClass(*key[:3], key[3].decode(), count / total) for count, key in ranked)
-        return cls(tuple(classes), uncut)
+        return cls(tuple(classes), uncut, tuple(memory_mib[key] // count for count, key in ranked))
 
     def sizes(self) -> list[int]:
         """The distinct gpu_milli that classes of M ask for, ascending; never empty."""

@@ -58,11 +58,13 @@ def holders(task: TargetClass, shapes: Sequence[Shape], models: int) -> int:
 def placeable(target: Target, shapes: tuple[Shape, ...], models: tuple[str, ...]) -> Target:
     """The target without the classes that fit no node; the same target where all fit, or none does."""
     classes = target.uncut or target.classes
-    kept = [task for task in classes if holders(task, shapes, models_mask(task.gpu_spec, models))]
+    kept = [c for c, task in enumerate(classes) if holders(task, shapes, models_mask(task.gpu_spec, models))]
     if len(kept) in (0, len(classes)):
         return target
-    total = sum(task.share for task in kept)
-    return replace(target, uncut=tuple(task._replace(share=task.share / total) for task in kept))
+    total = sum(classes[c].share for c in kept)
+    memory_mib = tuple(target.memory_mib[c] for c in kept) if target.memory_mib else ()
+    uncut = tuple(classes[c]._replace(share=classes[c].share / total) for c in kept)
+    return replace(target, uncut=uncut, memory_mib=memory_mib)
 
 
 def fleet_watts(datacenter: Datacenter, profile: PowerProfile) -> FleetWatts:

@@ -132,6 +132,7 @@ class Params(NamedTuple):
     reserve_gpus: int  # [MAX_RESERVES] GPUs of the request
     reserve_milli: int  # [MAX_RESERVES] milli-GPU on each of them
     reserve_cpu: int  # [MAX_RESERVES] milli-vCPU, at least 1
+    reserve_memory: int  # [MAX_RESERVES] MiB, at least 1
     reserve_models: int  # [MAX_RESERVES] models that it may use, as bits
     reserve_worth: int  # [MAX_RESERVES] effective GPUs
     reserve_demand: int  # [MAX_RESERVES] how many times it is asked for, per GPU asked for
@@ -184,6 +185,7 @@ PARAM = lay_out(
         "reserve_gpus": MAX_RESERVES,
         "reserve_milli": MAX_RESERVES,
         "reserve_cpu": MAX_RESERVES,
+        "reserve_memory": MAX_RESERVES,
         "reserve_models": MAX_RESERVES,
         "reserve_worth": MAX_RESERVES,
         "reserve_demand": MAX_RESERVES,

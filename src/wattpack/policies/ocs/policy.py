@@ -49,7 +49,7 @@ from wattpack.policies.ocs.layout import MAX_TYPES, MEMORY, NOTE, PARAM, TERM, T
 from wattpack.policies.ocs.node import fairness_w, idle_milli, part_ahead_w, slots, sockets_ahead_w, stranded
 from wattpack.policies.ocs.plan import fill_plan
 from wattpack.policies.ocs.prices import remember, weigh
-from wattpack.policies.ocs.reserves import Request, fill_reserves, room_taken, scarce_requests
+from wattpack.policies.ocs.reserves import fill_reserves, room_taken
 from wattpack.policies.ocs.scarcity import dependences, fill_scarcity, watched_sets
 from wattpack.policies.ocs.statistics import statistics, usable_gpus
 from wattpack.policies.ocs.words import say_terms
@@ -163,8 +163,8 @@ def used_terms(params: NDArray[np.float64]) -> list[int]:
 @lru_cache(maxsize=64)  # all runs of a comparison on one trace share it
 def fleet_statistics(
     target: Target, shapes: tuple[Shape, ...], models: tuple[str, ...]
-) -> tuple[NDArray[np.float64], list[int], tuple[Request, ...]]:
-    """The parameters that depend neither on the knob nor on watts, the group of each shape (-1: none), the reserves."""
+) -> tuple[NDArray[np.float64], list[int]]:
+    """The parameters that depend neither on the knob nor on watts, and the group of each shape (-1: none)."""
     held = placeable(target, shapes, models)
     params = statistics(held, shapes)
     usable = usable_gpus(params, shapes)
@@ -174,7 +174,7 @@ def fleet_statistics(
     fill_look_ahead(params, held)
     group_of = fill_scarcity(params, watched_sets(found, usable, params[PARAM.capacity]), usable)
     params.flags.writeable = False
-    return params, group_of, scarce_requests(held, shapes, models, params[PARAM.capacity])
+    return params, group_of
 
 
 def fragments_count(usable: float, gpus: float) -> float:
@@ -200,7 +200,7 @@ def ocs_policy(service: float = SERVICE_DEFAULT, name: str = "ocs", planned: boo
 
     def prepare(datacenter: Datacenter, target: Target, profile: PowerProfile) -> NDArray[np.float64]:
         shapes, of_type = node_shapes(datacenter)
-        fixed, group_of, requests = fleet_statistics(target, shapes, datacenter.models)
+        fixed, group_of = fleet_statistics(target, shapes, datacenter.models)
         params = np.concatenate([fixed, np.array(group_of, dtype=np.float64)[of_type]])
         params[PARAM.service] = min(service, 1.0)
         params[PARAM.last_part], params[PARAM.margin] = (LAST_PART, 0.0) if service <= 1 else (0.0, 1.0)
@@ -209,7 +209,7 @@ def ocs_policy(service: float = SERVICE_DEFAULT, name: str = "ocs", planned: boo
         params[PARAM.socket_vcpu] = socket_vcpu(datacenter, profile)
         fill_merits(params, datacenter, profile)
         if service >= KEEPS_ROOM:
-            fill_reserves(params, requests, shapes)
+            fill_reserves(params, datacenter, placeable(target, shapes, datacenter.models))
         if planned:
             fill_plan(params, datacenter, target, profile, PLAN_MARGIN if service > 1 else 0.0)
         return params

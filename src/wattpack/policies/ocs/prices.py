@@ -45,7 +45,7 @@ from wattpack.policies.ocs.layout import (
 )
 from wattpack.policies.ocs.node import free_worth, idle_milli, slots, sockets_ahead_w, stranded
 from wattpack.policies.ocs.planned import count_arrival, count_held, plan_prices
-from wattpack.policies.ocs.reserves import room
+from wattpack.policies.ocs.reserves import whole_places
 from wattpack.policies.ocs.scarcity import STILL_HELD
 
 FADE = 1 - 1 / 2000  # per arrival
@@ -195,7 +195,7 @@ def count(node: NodeRecord, params: Floats, memory: Floats, sign: float) -> None
         memory[MEMORY.free_slots + i] += sign * node.notes[NOTE.slots + i]
     memory[MEMORY.free_vcpu] += sign * node.cpu_left
     for r in range(int(params[PARAM.reserve_count])):
-        memory[MEMORY.reserve_room + r] += sign * room(node, r, node.gpu_free, node.cpu_left, ANY_GPU, 0, params)
+        memory[MEMORY.reserve_room + r] += sign * whole_places(node, r, params)
     group = int(params[PARAM.end + node.type])
     if group >= 0:
         usable = sign * node.notes[NOTE.usable]

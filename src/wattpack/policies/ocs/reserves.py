@@ -1,30 +1,32 @@
 """Reserves: room that is kept for whole tasks that few nodes can hold, from knob 1 on.
 
-A request is what a class of the target asks for: GPUs or a part of one, vCPU and models. A task depends on a request
-if it asks for at least as much of each and for none but its models. Per request R:
+A request is what a class of the target asks for: GPUs or a part of one, vCPU, models, and memory in the mean over its
+tasks. A task depends on a request if it asks for at least as many GPUs and vCPU and for none but its models. Per
+request R:
 
     room(node)  how many times the node could hold R as it is now: whole tasks, not a fluid
     demand      how many times the tasks that depend on R ask for it, per GPU asked for
 
 prices.py compares the demand to come with the room that is free. A task that does not depend on R pays for the room
 that it takes from it. Scarce shapes (scarcity.py) count GPUs with vCPU on empty nodes; of a task of one GPU and 11 vCPU
-on nodes of 8 vCPU a GPU, or of 8 GPUs and 64 vCPU on nodes that are half full, they see nothing.
+on nodes of 8 vCPU a GPU, or of 8 GPUs and 64 vCPU on nodes that are half full, they see nothing; nor of memory at all.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wattpack.jit import kernel
+from wattpack.model.nodes import Datacenter
 from wattpack.model.power import GPU_MILLI
 from wattpack.model.records import Floats, NodeRecord, TaskRecord
 from wattpack.model.target import Target
 from wattpack.model.tasks import models_mask
-from wattpack.policies.ocs.fleet import Shape
 from wattpack.policies.ocs.layout import MAX_RESERVES, PARAM
 from wattpack.policies.ocs.statistics import effective_gpus, fill, gpu_worth
 
@@ -32,6 +34,9 @@ from wattpack.policies.ocs.statistics import effective_gpus, fill, gpu_worth
 LEAST_ASKED = 0.03
 # Nor of what more than this share of the demand depends on: then hardly any task is left that should keep away.
 MOST_DEPEND = 0.3
+# Memory is a part of a request where it leaves less than this share of the room. As a part of all of them it brings
+# more watts and less GRAR: requests that differ in memory alone take the places of others.
+MEMORY_COUNTS = 0.9
 ALIKE = 1.3  # requests alike but for less than this many times the vCPU have one reserve
 MOST_CANDIDATES = 300  # the classes with the most demand; a target of 6,000 classes would take seconds
 MOST_MODELS = 52  # their bits are whole numbers in a float64
@@ -44,24 +49,50 @@ class Request(NamedTuple):
     gpu_milli: int
     cpu_milli: int
     models: int  # bits of the models of the fleet that it may use
+    memory_mib: int
     worth: float  # effective GPUs
     demand: float  # how many times it is asked for, per effective GPU asked for
     room: float  # how many times the empty fleet holds it
 
     def like(self, other: Request) -> bool:
         same = (self.num_gpu, self.gpu_milli, self.models) == (other.num_gpu, other.gpu_milli, other.models)
-        return same and 1 / ALIKE < max(self.cpu_milli, 1) / max(other.cpu_milli, 1) < ALIKE
+        pairs = ((self.cpu_milli, other.cpu_milli), (self.memory_mib, other.memory_mib))
+        return same and all(1 / ALIKE < max(a, 1) / max(b, 1) < ALIKE for a, b in pairs)
 
 
+class Holder(NamedTuple):
+    """Nodes alike in all that a request asks for."""
+
+    gpus: int
+    cpu_milli: int
+    model: int
+    memory_mib: int
+    nodes: int  # how many there are
+
+    def room(self, num_gpu: int, gpu_milli: int, cpu_milli: int, models: int, memory_mib: int) -> int:
+        """How many times one such node holds the request while empty."""
+        if self.gpus == 0 or not models >> self.model & 1:
+            return 0
+        by_gpu = self.gpus // num_gpu if gpu_milli == GPU_MILLI else self.gpus * (GPU_MILLI // gpu_milli)
+        return min(by_gpu, self.cpu_milli // max(cpu_milli, 1), self.memory_mib // max(memory_mib, 1))
+
+
+def holders_of(datacenter: Datacenter) -> tuple[Holder, ...]:
+    columns = (datacenter.gpus, datacenter.cpu_milli, datacenter.model, datacenter.memory_mib)
+    rows, counts = np.unique(np.stack(columns), axis=1, return_counts=True)
+    return tuple(Holder._make([*row, count]) for row, count in zip(rows.T.tolist(), counts.tolist(), strict=True))
+
+
+@lru_cache(maxsize=64)  # all runs of a comparison on one trace share it
 def scarce_requests(
-    target: Target, shapes: Sequence[Shape], models: tuple[str, ...], capacity: float
+    target: Target, nodes: tuple[Holder, ...], models: tuple[str, ...], capacity: float
 ) -> tuple[Request, ...]:
     """The requests that room is kept for, those first of whose room most is asked for.
 
     `target`: without classes that fit nowhere; `capacity`: GPUs that can be filled.
     """
     classes = target.uncut or target.classes
-    here = models_of(shapes)
+    here = models_of(nodes)
     if len(models) > MOST_MODELS:
         return ()
     worth = gpu_worth(classes)
@@ -70,13 +101,17 @@ def scarce_requests(
     num = np.array([task.num_gpu for task in classes])
     milli = np.array([task.gpu_milli if task.num_gpu > 0 else 0 for task in classes])
     cpu = np.array([task.cpu_milli for task in classes])
+    memory_mib = target.memory_mib or (0,) * len(classes)
     mask = np.array([models_mask(task.gpu_spec, models) & here for task in classes], dtype=np.int64)
     all_gpus = float(share @ gpus)
     candidates = [c for c in np.argsort(-share * gpus, kind="stable")[:MOST_CANDIDATES].tolist() if num[c] > 0]
-    found: dict[tuple[int, int, int, int], Request] = {}
+    found: dict[tuple[int, ...], Request] = {}
     for c in candidates:
-        own = int(num[c]), int(milli[c]), int(cpu[c]), int(mask[c])
-        room = float(sum(shape.nodes * _room_of_shape(shape, *own) for shape in shapes))
+        own = int(num[c]), int(milli[c]), int(cpu[c]), int(mask[c]), memory_mib[c]
+        room = float(sum(one.nodes * one.room(*own) for one in nodes))
+        without = float(sum(one.nodes * one.room(*own[:4], 0) for one in nodes))
+        if room >= MEMORY_COUNTS * without:
+            own, room = (*own[:4], 0), without
         depends = (num >= num[c]) & (milli >= milli[c]) & (cpu >= cpu[c]) & ((mask & ~mask[c]) == 0)
         if room == 0 or float((share * gpus)[depends].sum()) > MOST_DEPEND * all_gpus:
             continue
@@ -91,29 +126,25 @@ def scarce_requests(
     return tuple(kept)
 
 
-def models_of(shapes: Sequence[Shape]) -> int:
+def models_of(nodes: Sequence[Holder]) -> int:
     """The models of the fleet, as bits."""
     found = 0
-    for shape in shapes:
-        found |= (1 << shape.model) if shape.gpus > 0 else 0
+    for one in nodes:
+        found |= (1 << one.model) if one.gpus > 0 else 0
     return found
 
 
-def _room_of_shape(shape: Shape, num_gpu: int, gpu_milli: int, cpu_milli: int, models: int) -> int:
-    if shape.gpus == 0 or not models >> shape.model & 1:
-        return 0
-    by_gpu = shape.gpus // num_gpu if gpu_milli == GPU_MILLI else shape.gpus * (GPU_MILLI // gpu_milli)
-    return min(by_gpu, shape.cpu_milli // max(cpu_milli, 1))
-
-
-def fill_reserves(params: NDArray[np.float64], requests: Sequence[Request], shapes: Sequence[Shape]) -> None:
-    """Write the requests into the parameters; modifies `params`."""
+def fill_reserves(params: NDArray[np.float64], datacenter: Datacenter, target: Target) -> None:
+    """Write the requests of a target into the parameters; modifies `params`."""
+    nodes = holders_of(datacenter)
+    requests = scarce_requests(target, nodes, datacenter.models, float(params[PARAM.capacity]))
     params[PARAM.reserve_count] = len(requests)
-    params[PARAM.fleet_models] = models_of(shapes)
+    params[PARAM.fleet_models] = models_of(nodes)
     columns: dict[int, list[float]] = {
         PARAM.reserve_gpus: [one.num_gpu for one in requests],
         PARAM.reserve_milli: [one.gpu_milli for one in requests],
         PARAM.reserve_cpu: [max(one.cpu_milli, 1) for one in requests],
+        PARAM.reserve_memory: [max(one.memory_mib, 1) for one in requests],
         PARAM.reserve_models: [one.models for one in requests],
         PARAM.reserve_worth: [one.worth for one in requests],
         PARAM.reserve_demand: [one.demand for one in requests],
@@ -124,12 +155,21 @@ def fill_reserves(params: NDArray[np.float64], requests: Sequence[Request], shap
 
 
 @kernel
-def room(node: NodeRecord, r: int, gpu_free: int, cpu_left: int, gpu: int, gpu_left: int, params: Floats) -> float:
+def room(
+    node: NodeRecord,
+    r: int,
+    gpu_free: int,
+    cpu_left: int,
+    memory_left: int,
+    gpu: int,
+    gpu_left: int,
+    params: Floats,
+) -> float:
     """How many times the node could hold request r with so much left; `gpu_left`: milli left on GPU `gpu`."""
     if (int(params[PARAM.reserve_models + r]) >> node.model) & 1 == 0 or node.gpus == 0:
         return 0.0
-    by_cpu = cpu_left // int(params[PARAM.reserve_cpu + r])
-    if by_cpu == 0:
+    times = min(cpu_left // int(params[PARAM.reserve_cpu + r]), memory_left // int(params[PARAM.reserve_memory + r]))
+    if times == 0:
         return 0.0
     milli = int(params[PARAM.reserve_milli + r])
     by_gpu = gpu_free // int(params[PARAM.reserve_gpus + r])
@@ -137,7 +177,13 @@ def room(node: NodeRecord, r: int, gpu_free: int, cpu_left: int, gpu: int, gpu_l
         by_gpu = 0
         for g in range(node.gpus):
             by_gpu += (gpu_left if g == gpu else node.gpu_left[g]) // milli
-    return float(min(by_gpu, by_cpu))
+    return float(min(by_gpu, times))
+
+
+@kernel
+def whole_places(node: NodeRecord, r: int, params: Floats) -> float:
+    """The room of the node as it is."""
+    return room(node, r, node.gpu_free, node.cpu_left, node.memory_left, -1, 0, params)
 
 
 @kernel
@@ -158,10 +204,13 @@ def room_taken(
     """Effective GPUs of room for request r that the task takes from those that it is kept for; `taken`: its dV."""
     if depends(task, r, params):
         return 0.0
-    before = room(node, r, node.gpu_free, node.cpu_left, -1, 0, params)
+    before = whole_places(node, r, params)
     if before == 0.0:
         return 0.0
-    lost = before - room(node, r, free_after, node.cpu_left - task.cpu_milli, gpu, left_after, params)
+    memory_after = node.memory_left - task.memory_mib
+    lost = before - room(node, r, free_after, node.cpu_left - task.cpu_milli, memory_after, gpu, left_after, params)
     worth = params[PARAM.reserve_worth + r]
     # As with slots: the first task that breaks a place up must not pay for all of it.
-    return min(lost * worth, max(taken, worth * task.cpu_milli / params[PARAM.reserve_cpu + r]))
+    by_cpu, by_memory = params[PARAM.reserve_cpu + r], params[PARAM.reserve_memory + r]
+    own = max(task.cpu_milli / by_cpu, task.memory_mib / by_memory)  # of one place
+    return min(lost * worth, max(taken, worth * own))

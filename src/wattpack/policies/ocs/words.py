@@ -25,4 +25,6 @@ def _request(params: NDArray[np.float64], r: int, models: tuple[str, ...]) -> st
     here, own = int(params[PARAM.fleet_models]), int(params[PARAM.reserve_models + r])
     named = [] if own == here else [model for place, model in enumerate(models) if own >> place & 1]
     only = f" on {' or '.join(named)}" if named else ""
-    return f"{many} and {params[PARAM.reserve_cpu + r] / 1000:g} vCPU{only}"
+    memory_gib = params[PARAM.reserve_memory + r] / 1024
+    memory = f", {memory_gib:.0f} GiB" if memory_gib >= 1 else ""
+    return f"{many}, {params[PARAM.reserve_cpu + r] / 1000:g} vCPU{memory}{only}"
