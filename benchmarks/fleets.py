@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import json
 import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,17 @@ POLICIES = (
     "ocs",
     "auto",
 )
+
+
+def page_tables(rows: Mapping[str, Sequence[dict[str, Any]]]) -> dict[str, str]:
+    """What stands between the marks of the page, from the rows of each regime."""
+    tables = {}
+    for regime, found in rows.items():
+        tables[regime] = table(summarise(found), regime)
+        for policy in ("ocs", "auto"):
+            tables[f"{regime} {policy}"] = failures(found, policy)
+        tables[f"{regime} chosen"] = choices(found)
+    return tables
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -87,10 +99,5 @@ def main(arguments: list[str] | None = None) -> None:
         if chosen.show:
             print(f"\n{worst(found, chosen.show, chosen.count, nodes)}")
     if chosen.page is not None:
-        tables = {regime: table(summary[regime], regime) for regime in rows}
-        for regime, found in rows.items():
-            for policy in ("ocs", "auto"):
-                tables[f"{regime} {policy}"] = failures(found, policy)
-            tables[f"{regime} chosen"] = choices(found)
-        write_tables(chosen.page, tables)
+        write_tables(chosen.page, page_tables(rows))
     print(f"\n{chosen.out / name}")

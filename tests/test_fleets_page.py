@@ -1,0 +1,69 @@
+"""The page of random fleets: its tables are those of the stored results, and what it says of the aims holds in them."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from benchmarks.fleet_runs import FILL_UP, OTHER_ORDER, STEADY
+from benchmarks.fleet_table import GRAR_LOSS, WATTS_MORE, is_mix, summarise
+from benchmarks.fleets import page_tables
+
+ROOT = Path(__file__).parents[1]
+PAGE = (ROOT / "docs" / "research" / "fleets.md").read_text(encoding="utf-8")
+RESULT = json.loads((ROOT / "benchmarks" / "results" / "fleets-500-559.json").read_text(encoding="utf-8"))
+ROWS = {regime: [row for row in RESULT["rows"] if row["regime"] == regime] for regime in (FILL_UP, STEADY)}
+MARK = re.compile(r"<!-- (.+?) -->\n\n(.*?)\n\n<!-- end -->", flags=re.DOTALL)
+
+
+def own(regime: str, policy: str) -> list[dict]:
+    return [row for row in ROWS[regime] if row["policy"] == policy]
+
+
+def serve_as_fgd(regime: str, policy: str) -> int:
+    return sum(row["grar_below"] >= -GRAR_LOSS for row in own(regime, policy))
+
+
+def percent(regime: str, policy: str, against: str) -> int:
+    rows = own(regime, policy)
+    return round(100 * sum(row[against] <= WATTS_MORE for row in rows) / len(rows))
+
+
+def test_every_table_of_the_page_is_that_of_the_results():
+    assert {name: text.strip() for name, text in MARK.findall(PAGE)} == page_tables(ROWS)
+
+
+def test_the_settings_are_as_many_as_the_page_says():
+    assert (len(own(FILL_UP, "auto")), len(own(STEADY, "auto"))) == (120, 60)
+    assert RESULT["fleets"] == "500-559"
+
+
+@pytest.mark.parametrize(
+    ("policy", "fill_ups", "steady_states"), [("ocs", 81, 43), ("auto", 116, 55), (OTHER_ORDER, 112, 46)]
+)
+def test_the_settings_that_serve_as_fgd(policy, fill_ups, steady_states):
+    assert (serve_as_fgd(FILL_UP, policy), serve_as_fgd(STEADY, policy)) == (fill_ups, steady_states)
+
+
+@pytest.mark.parametrize(("policy", "mix", "safe", "gap"), [("ocs", 81, 96, "0.87"), ("auto", 76, 99, "0.99")])
+def test_the_watts_against_the_best_mix_the_best_safe_one_and_the_bound(policy, mix, safe, gap):
+    assert percent(FILL_UP, policy, "above_mix") == mix
+    assert percent(FILL_UP, policy, "above_safe") == safe
+    (row,) = (row for row in summarise(ROWS[FILL_UP]) if row["policy"] == policy)
+    assert f"{row['gap_to_bound']:.2f}" == gap
+
+
+def test_where_auto_draws_more_than_the_best_mix_that_mix_serves_less_than_fgd_in_28_of_29_fill_ups():
+    def key(row):
+        return row["fleet"], row["trace"], row["profile"]
+
+    high = {key(row): row for row in own(FILL_UP, "auto") if row["above_mix"] > WATTS_MORE}
+    mixes = {}
+    for row in sorted(ROWS[FILL_UP], key=lambda row: row["above_mix"]):
+        if is_mix(row["policy"]):
+            mixes.setdefault(key(row), row)
+    serve_less = [mixes[place]["grar_below"] for place in high if mixes[place]["grar_below"] < -GRAR_LOSS]
+    assert (len(high), len(serve_less), round(min(serve_less), 2)) == (29, 28, -0.14)
+    assert sum(row["chosen"] == "fgd" for row in high.values()) == 9
