@@ -64,7 +64,9 @@ PICK_LEFT = 0.45
 PICK_WORTH = 1.5
 SERVICE_DEFAULT = 0.4  # the least value (in steps of 0.05 from 0.3) that served as much as FGD at every load in tuning
 SERVICE_MOST = 100.0
-KEEPS_ROOM = 1.0  # the knob from which room is kept for requests: it costs the built-in datacenter 1 to 4 % of power
+# The knob from which room is kept for requests. Below it would cost the built-in datacenter up to 4 % of power where
+# tasks name models, and a run takes up to twice as long.
+KEEPS_ROOM = 1.0
 # Up to 1, demand that only some shapes or nodes can hold is planned for up to 90 % use. Planning for the last tenth too
 # cost 15 to 25 % more watts on fleets whose frugal nodes are the only ones for large tasks.
 LAST_PART = 0.1

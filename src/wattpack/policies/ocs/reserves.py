@@ -69,13 +69,6 @@ class Holder(NamedTuple):
     memory_mib: int
     nodes: int  # how many there are
 
-    def room(self, num_gpu: int, gpu_milli: int, cpu_milli: int, models: int, memory_mib: int) -> int:
-        """How many times one such node holds the request while empty."""
-        if self.gpus == 0 or not models >> self.model & 1:
-            return 0
-        by_gpu = self.gpus // num_gpu if gpu_milli == GPU_MILLI else self.gpus * (GPU_MILLI // gpu_milli)
-        return min(by_gpu, self.cpu_milli // max(cpu_milli, 1), self.memory_mib // max(memory_mib, 1))
-
 
 def holders_of(datacenter: Datacenter) -> tuple[Holder, ...]:
     columns = (datacenter.gpus, datacenter.cpu_milli, datacenter.model, datacenter.memory_mib)
@@ -105,11 +98,11 @@ def scarce_requests(
     mask = np.array([models_mask(task.gpu_spec, models) & here for task in classes], dtype=np.int64)
     all_gpus = float(share @ gpus)
     candidates = [c for c in np.argsort(-share * gpus, kind="stable")[:MOST_CANDIDATES].tolist() if num[c] > 0]
+    table = np.array(nodes, dtype=np.int64).reshape(-1, len(Holder._fields))
     found: dict[tuple[int, ...], Request] = {}
     for c in candidates:
         own = int(num[c]), int(milli[c]), int(cpu[c]), int(mask[c]), memory_mib[c]
-        room = float(sum(one.nodes * one.room(*own) for one in nodes))
-        without = float(sum(one.nodes * one.room(*own[:4], 0) for one in nodes))
+        room, without = _room_while_empty(table, *own), _room_while_empty(table, *own[:4], 0)
         if room >= MEMORY_COUNTS * without:
             own, room = (*own[:4], 0), without
         depends = (num >= num[c]) & (milli >= milli[c]) & (cpu >= cpu[c]) & ((mask & ~mask[c]) == 0)
@@ -124,6 +117,16 @@ def scarce_requests(
         if not any(one.like(other) for other in kept):
             kept.append(one)
     return tuple(kept)
+
+
+def _room_while_empty(
+    table: NDArray[np.int64], num_gpu: int, gpu_milli: int, cpu_milli: int, models: int, memory_mib: int
+) -> float:
+    """How many times the nodes hold the request while empty. Real nodes differ in memory: there may be thousands."""
+    gpus, cpu, model, memory, nodes = table.T
+    by_gpu = gpus // num_gpu if gpu_milli == GPU_MILLI else gpus * (GPU_MILLI // gpu_milli)
+    times = np.minimum(by_gpu, np.minimum(cpu // max(cpu_milli, 1), memory // max(memory_mib, 1)))
+    return float((nodes * times * (models >> model & 1)).sum())
 
 
 def models_of(nodes: Sequence[Holder]) -> int:
