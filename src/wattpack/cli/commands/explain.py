@@ -207,9 +207,9 @@ def print_explanation(explanation: Explanation, task: TaskClass, name: str, mome
             if component.policy.terms > 1:
                 console.print(Text(f"\nterms of {component.policy.name}, each times its price: they add up to raw"))
                 console.print(term_table(explanation, c, shown))
-                for name, words in explanation.meanings.items():
-                    if name in priced_terms(explanation, c, shown):
-                        console.print(Text(f"{name}: {words}"))
+                for name in priced_terms(explanation, c, shown):
+                    if name in explanation.meanings:
+                        console.print(Text(f"{name}: {explanation.meanings[name]}"))
     if refused:
         console.print(refusal_table(explanation, hidden))
         reasons = "; ".join(f"{reason}: {count}" for reason, count in explanation.reasons.items())

@@ -12,7 +12,7 @@
     mu     = gamma * 7 w * max(x_s)**3                    stranding
     pi_A   = gamma * (1 + 60 r) * 1.5 spread * x_A**20 + max(1.5 steady, (1 - gamma) * 2.2 w) * x_A**6    node shapes A
     z_r    = min(1, demand for request r in all that is still to fill / room that is free for it)
-    sigma_r = gamma * 1.5 spread * z_r**20                reserved: with a margin of a knob above 1 (reserves.py)
+    sigma_r = gamma * 1.5 spread * z_r**20                reserved (reserves.py)
     phi    = lambda * `fragments` of params               fragments
     rho    = gamma * spread * dV * z**20                  plan: z is the used part of what the plan gives (planned.py)
 

@@ -37,7 +37,7 @@ MOST_DEPEND = 0.3
 # Memory is a part of a request where it leaves less than this share of the room. As a part of all of them it brings
 # more watts and less GRAR: requests that differ in memory alone take the places of others.
 MEMORY_COUNTS = 0.9
-ALIKE = 1.3  # requests alike but for less than this many times the vCPU have one reserve
+ALIKE = 1.3  # requests that differ by less than this many times in vCPU and memory have one reserve
 MOST_CANDIDATES = 300  # the classes with the most demand; a target of 6,000 classes would take seconds
 MOST_MODELS = 52  # their bits are whole numbers in a float64
 
