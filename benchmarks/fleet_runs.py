@@ -126,7 +126,9 @@ def _records(
     results = {(trace.name, own.policy): own for own in curves}
     if bound and curves:
         profile, folder = PROFILES[setting.profile], make_folder(kept / "bounds")
-        results = with_bound(results, fleet.datacenter, {trace.name: trace}, BOUND_AT, folder, profile)
+        results = with_bound(
+            results, fleet.datacenter, {trace.name: trace}, BOUND_AT, folder, profile, whole_nodes=True
+        )
     found = []
     for one in curves:
         own = results[trace.name, one.policy]

@@ -127,3 +127,18 @@ def test_a_folder_without_runs_of_this_trace_is_told(tmp_path: Path, capsys: pyt
         main(["bound", "--against", str(out), "--loads", "0.5"])
     assert left.value.code == 2
     assert "not found in it" in capsys.readouterr().err
+
+
+def test_whole_nodes_hold_no_two_tasks_that_fit_no_node_together(tmp_path: Path) -> None:
+    """Three tasks of 20 vCPU on three nodes of 32: merged they take the two sockets of 64 vCPU, in truth all three."""
+    nodes = "sn,cpu_milli,memory_mib,gpu,model\n" + "".join(f"n{i},32000,262144,1,T4\n" for i in range(3))
+    tasks = "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec\nwhole,20000,1024,1,1000,\n"
+    (tmp_path / "n.csv").write_text(nodes)
+    (tmp_path / "t.csv").write_text(tasks)
+    given = ["bound", "--datacenter", str(tmp_path / "n.csv"), "--trace", str(tmp_path / "t.csv"), "--loads", "1"]
+    found = []
+    for more in ([], ["--whole-nodes"]):
+        main([*given, "--out", str(tmp_path / "bound.csv"), *more])
+        with (tmp_path / "bound.csv").open(newline="") as file:
+            found.append(float(next(csv.DictReader(file))["power_least_w"]))
+    assert found[1] > found[0] + 1

@@ -9,7 +9,7 @@ from builders import make_datacenter, make_node, make_task, make_workload
 from wattpack.datasets import alibaba2023
 from wattpack.experiments.bound import curves as module
 from wattpack.experiments.bound.curves import arrived_by, bound_curves, bound_is_quick, expected_counts, with_bound
-from wattpack.experiments.curves import COLUMNS, LOADS, Curves, Results, at, read_at_loads
+from wattpack.experiments.curves import COLUMNS, LEAST, LOADS, Curves, Results, at, read_at_loads
 from wattpack.experiments.fill_up import run_seed
 from wattpack.optimise.bound.lp import ConfigurationLp
 from wattpack.policies.expression import parse
@@ -87,3 +87,12 @@ def test_another_demand_is_kept_under_another_name(tmp_path: Path) -> None:
     with_bound(results(), DATACENTER, {"tasks": TRACE}, [0.3], tmp_path)
     with_bound(results(), DATACENTER.repeated(2), {"tasks": TRACE}, [0.2], tmp_path)
     assert len(list(tmp_path.glob("bound-*.json"))) == 3
+
+
+def test_the_bound_of_whole_nodes_is_at_least_as_high_and_kept_under_another_name(tmp_path: Path) -> None:
+    plain = with_bound(results(), DATACENTER, {"tasks": TRACE}, [0.2, 1.0], tmp_path)["tasks", "fgd"]
+    whole = with_bound(results(), DATACENTER, {"tasks": TRACE}, [0.2, 1.0], tmp_path, whole_nodes=True)["tasks", "fgd"]
+    assert len(list(tmp_path.glob("bound-*.json"))) == 2
+    for load in (0.2, 1.0):
+        least_w, higher_w = plain.mean(LEAST)[at(load)], whole.mean(LEAST)[at(load)]
+        assert least_w * (1 - 1e-6) <= higher_w <= whole.mean("eopc_w")[at(load)]

@@ -23,7 +23,7 @@ from wattpack.experiments.spec.chosen import check_models
 from wattpack.files import write_whole
 from wattpack.jit import say_if_compiling
 from wattpack.optimise.bound.asleep import AsleepLp
-from wattpack.optimise.bound.lp import ConfigurationLp
+from wattpack.optimise.bound.node_lp import bound_lp
 from wattpack.report.units import power_unit
 
 DEFAULT_LOADS = "0.2,0.5,0.8,0.9,0.95,1.0"
@@ -47,6 +47,7 @@ def bound_command(
     offline: float | None = None,
     sleep_w: float | None = None,
     reserve: str | None = None,
+    whole_nodes: bool = False,
     out: Path | None = None,
 ) -> None:
     """The most GPU that any placement can serve, and the least power at that service, by load.
@@ -82,6 +83,9 @@ def bound_command(
         Show the least power with empty nodes asleep at this many watts, too.
     reserve
         With --sleep-w: GPUs that stay free and awake, as a number or a share of the datacenter's (default 2%).
+    whole_nodes
+        Keep the nodes of a type apart: what fits no single node is not together. A bound that is up to 6 % higher on
+        fleets of few node types; up to 20 s a load. Fleets of more than 12 node types keep the plain bound.
     out
         Write the table to this CSV file.
     """
@@ -125,7 +129,7 @@ def bound_command(
     for name, tasks in traces.items():
         shares = "the trace's shares" if seed is None else f"the tasks that have arrived in the run with seed {seed}"
         tell(f"{name}: {shares}")
-        lp = ConfigurationLp(nodes, tasks.classes, watts)
+        lp = bound_lp(nodes, tasks.classes, watts, whole_nodes)
         unit = power_unit([lp.idle_w])
         asleep = None
         if sleep_w is not None:

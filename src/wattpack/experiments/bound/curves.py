@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -26,6 +27,7 @@ from wattpack.model.nodes import Datacenter
 from wattpack.model.power import PAPER, PowerProfile
 from wattpack.model.tasks import Workload
 from wattpack.optimise.bound.lp import MOST_SIZES, ConfigurationLp
+from wattpack.optimise.bound.node_lp import bound_lp
 
 QUICK_CLASSES = 500  # the paper's traces have 78 to 457 and take 5 to 11 s; many sizes of shares are what takes minutes
 NO_SEED = -1  # the bound belongs to no run
@@ -52,11 +54,14 @@ def bound_curves(
     Without `loads`, they are chosen so that the lines follow the bound. The bound has no failed tasks and no
     fragmentation: those columns are NaN.
     """
-    return _curves(trace.name, _points(datacenter, trace, loads, profile).rows)
+    new_lp = partial(bound_lp, datacenter, trace.classes, profile)
+    return _curves(trace.name, _points(datacenter, trace, loads, new_lp).rows)
 
 
-def _points(datacenter: Datacenter, trace: Workload, loads: Sequence[float] | None, profile: PowerProfile) -> Solved:
-    lp = ConfigurationLp(datacenter, trace.classes, profile)
+def _points(
+    datacenter: Datacenter, trace: Workload, loads: Sequence[float] | None, new_lp: Callable[[], ConfigurationLp]
+) -> Solved:
+    lp = new_lp()
     least, most = [], []
 
     def row(load: float) -> list[float]:
@@ -111,11 +116,13 @@ def with_bound(
     folder: Path | None = None,
     profile: PowerProfile = PAPER,
     at_own_service: bool = True,
+    whole_nodes: bool = False,
 ) -> Results:
     """The results and, for each of `traces` that has any, its bound as policy `bound`, last.
 
     The bound is that of the tasks that really came, mean over the seeds of the first policy. `at_own_service`: each
     policy's curves also get the column `LEAST`, the least power at the service that the policy itself reached.
+    `whole_nodes`: the higher bound of the LP over whole nodes, which takes seconds a load.
 
     traces: by the names that the results use. In `folder` bounds are kept as bound-DIGEST.json and found again.
     """
@@ -124,7 +131,7 @@ def with_bound(
         found = [curves for (label, _), curves in results.items() if label == name]
         if not found:
             continue
-        solved = _kept(name, datacenter, trace, loads, folder, profile, found if at_own_service else [])
+        solved = _kept(name, datacenter, trace, loads, folder, profile, found if at_own_service else [], whole_nodes)
         demands = Demands(solved.planes, trace, datacenter.gpu_milli)
         if at_own_service:
             for curves in found:
@@ -150,12 +157,15 @@ def _kept(
     folder: Path | None,
     profile: PowerProfile,
     found: Sequence[Curves],
+    whole_nodes: bool = False,
 ) -> Solved:
     """What is solved already and kept in the folder, and what the policies found need beyond it."""
-    file = None if folder is None else folder / f"bound-{bound_digest(datacenter, trace, loads, profile)}.json"
+    digest = None if folder is None else bound_digest(datacenter, trace, loads, profile, whole_nodes)
+    file = None if folder is None else folder / f"bound-{digest}.json"
     kept = None if file is None else read_solved(file, len(trace.classes))
-    solved = _points(datacenter, trace, loads, profile) if kept is None else kept
-    solved = follow_service(solved, found, datacenter, trace, profile)
+    new_lp = partial(bound_lp, datacenter, trace.classes, profile, whole_nodes)
+    solved = _points(datacenter, trace, loads, new_lp) if kept is None else kept
+    solved = follow_service(solved, found, datacenter, trace, new_lp)
     if file is not None and solved is not kept:
         make_folder(file.parent)
         write_checked(file, {"trace": name, "columns": KEPT, **written(solved)})

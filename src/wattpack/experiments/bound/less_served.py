@@ -6,7 +6,7 @@ that were solved it is at most on the chord.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,6 @@ from wattpack.experiments.bound.service import Planes, expected_counts
 from wattpack.experiments.bound.solved import Solved
 from wattpack.experiments.curves import STEP, Curves, at
 from wattpack.model.nodes import Datacenter
-from wattpack.model.power import PowerProfile
 from wattpack.model.tasks import Workload
 from wattpack.optimise.bound.lp import ConfigurationLp
 
@@ -26,7 +25,11 @@ FOLLOWED = 1.0  # load; beyond it one solve a load does
 
 
 def follow_service(
-    solved: Solved, found: Sequence[Curves], datacenter: Datacenter, trace: Workload, profile: PowerProfile
+    solved: Solved,
+    found: Sequence[Curves],
+    datacenter: Datacenter,
+    trace: Workload,
+    new_lp: Callable[[], ConfigurationLp],
 ) -> Solved:
     """The same, solved also at shares of the request that the policies found serve."""
     lp: ConfigurationLp | None = None
@@ -46,7 +49,7 @@ def follow_service(
             farthest = int(gap.argmax())
             if gap[farthest] <= NEAR or (np.isfinite(gap[farthest]) and load > FOLLOWED):
                 break
-            lp = ConfigurationLp(datacenter, trace.classes, profile) if lp is None else lp
+            lp = new_lp() if lp is None else lp
             solved = solved.also(load, shares[farthest], lp.least_power(counts, shares[farthest] * gpus, cpu_only))
     return solved
 

@@ -19,6 +19,10 @@ from wattpack.optimise.bound.lp import Bound
 
 CODE = (
     *(f"optimise/bound/{name}.py" for name in ("lp", "patterns", "rows")),
+    *(
+        f"optimise/bound/{name}.py"
+        for name in ("node_lp", "node_columns", "node_patterns", "node_program", "first_nodes")
+    ),
     *(f"experiments/bound/{name}.py" for name in ("curves", "service", "solved", "less_served")),
 )
 KEPT = ("load", "allocated", "eopc_w", "cpu_w", "gpu_w", "cpu_only_share")
@@ -60,8 +64,11 @@ def read_solved(file: Path, classes: int) -> Solved | None:
     return Solved(rows, Planes(*planes), less) if whole and all(len(plane) > 0 for plane in planes) else None
 
 
-def bound_digest(datacenter: Datacenter, trace: Workload, loads: Sequence[float] | None, profile: PowerProfile) -> str:
-    """Of everything that decides a bound: contents, loads, watts, and the code."""
-    said = (datacenter_digest(datacenter), trace_digest(trace), loads and sorted(loads), profile_text(profile))
+def bound_digest(
+    datacenter: Datacenter, trace: Workload, loads: Sequence[float] | None, profile: PowerProfile, whole_nodes: bool
+) -> str:
+    """Of everything that decides a bound: contents, loads, watts, which LP, and the code."""
+    contents = (datacenter_digest(datacenter), trace_digest(trace))
+    said = (*contents, loads and sorted(loads), profile_text(profile), whole_nodes)
     code = b"".join((Path(__file__).parents[2] / name).read_bytes() for name in CODE)
     return hashlib.sha256(repr(said).encode() + code).hexdigest()[:16]

@@ -84,7 +84,6 @@ class AsleepLp(ConfigurationLp):
         self._in_use = np.append(in_use, -self._awake.gpus)
         self.most_in_use = np.array([task.num_gpu for task in self.classes], dtype=np.float64)  # of one task, by class
         self.gpus = int(self._gpus.sum())
-        self.fits_some_node = np.bincount(k, minlength=len(self.classes)) > 0  # by class
 
     def least_power_w(self, counts: NDArray[Any], reserve_gpus: float = 0.0) -> float:
         """The least power of any placement of exactly `counts` tasks of each class that keeps the reserve.

@@ -82,11 +82,20 @@ class Bound:
 
 
 @dataclass(frozen=True)
-class _Solution:
+class Aim:
+    """What the LP minimises: watts above the idle datacenter, or, with `task_worth`, the worth of tasks not served."""
+
+    least: Least = ()
+    task_worth: Floats | None = None  # by class
+
+
+@dataclass(frozen=True)
+class Solution:
     value: float  # of the LP over the known patterns
     limit: float  # no solution over all patterns is below this
-    x: Floats
-    price: Floats  # 0 or below, of the rows' limits in this order: fixed ones, counts, service
+    plane: Plane  # no solution over all patterns is below it at any demand and service; reaches `limit` here
+    placed: Floats  # tasks by [class, node type]
+    socket_w: float  # above idle
 
 
 class ConfigurationLp:
@@ -108,7 +117,12 @@ class ConfigurationLp:
         self._request = tasks.gpu_request / GPU_MILLI
         self.cpu_only_vcpu = np.where(tasks.num_gpu == 0, tasks.cpu_milli / 1000, 0.0)
         sharing = tasks.kind == 0
-        tasks.gpu_milli[sharing] = rounded_sizes(tasks.gpu_milli[sharing])
+        exact = tasks.gpu_milli[sharing]
+        tasks.gpu_milli[sharing] = rounded_sizes(exact)
+        if (tasks.gpu_milli[sharing] != exact).any():
+            # A GPU is then fuller than its pattern says, and a table may fall with the fill: the least from there on.
+            self._fill_w[:, 1:] = np.minimum.accumulate(self._fill_w[:, :0:-1], axis=1)[:, ::-1]
+        self._tasks = tasks
         self.sizes_milli = np.unique(tasks.gpu_milli[sharing])
         self._pricing = Pricing(self.sizes_milli)
         self._patterns = first_patterns(self.sizes_milli)
@@ -118,6 +132,7 @@ class ConfigurationLp:
         self._pairs = allowed_pairs(tasks, self.nodes)
         self._rows, self._limits = capacity_rows(tasks, self.nodes, self.count, self._pairs, self.sizes_milli)
         k, t = self._pairs
+        self.fits_some_node = np.bincount(k, minlength=len(self.classes)) > 0  # by class
         whole = np.where(tasks.kind > 0, tasks.num_gpu, 0)
         self._cost_w = np.append(whole[k] * self._fill_w[t, GPU_MILLI], np.ones(len(self.nodes)))
 
@@ -129,15 +144,16 @@ class ConfigurationLp:
         by `CLOSE_ENOUGH`.
         """
         asked = counts.astype(np.float64)
-        requested, cpu_only = float(self._request @ asked), float(self.cpu_only_vcpu @ asked)
+        fitting = asked * self.fits_some_node
+        requested, cpu_only = float(self._request @ fitting), float(self.cpu_only_vcpu @ fitting)
         if requested < self._too_much:  # the most is then likely everything: one solve fewer (1.7 of 6.8 s of a curve)
             try:
-                everything = Plane(0.0, self._request.copy())
+                everything = Plane(0.0, self._request * self.fits_some_node)
                 return replace(self.least_power(asked, requested, cpu_only), most_gpus=everything)
             except InfeasibleError:
                 self._too_much = requested
         gpu = self._most(asked, self._request)
-        most_gpu, plane = min(gpu.limit, requested), self._most_plane(gpu)
+        most_gpu, plane = min(gpu.limit, requested), gpu.plane
         try:  # in the paper's traces all tasks without GPU always fit beside the most GPU
             return replace(self.least_power(asked, gpu.value, cpu_only), gpu_served=most_gpu, most_gpus=plane)
         except InfeasibleError:
@@ -149,12 +165,8 @@ class ConfigurationLp:
     def least_power(self, counts: NDArray[Any], gpu_served: float, cpu_only_served: float) -> Bound:
         """The least power of any placement that serves at least these GPUs and this vCPU of tasks without GPU."""
         asked = counts.astype(np.float64)
-        least = ((self._request, gpu_served), (self.cpu_only_vcpu, cpu_only_served))
-        found = self._minimise(asked, self._cost_w, self._fill_w, least)
-        k, t = self._pairs
-        placed = np.zeros((len(self.classes), len(self.nodes)))
-        placed[k, t] = found.x[: len(k)]
-        cpu_w = self._idle_cpu_w + float(found.x[len(k) : len(k) + len(self.nodes)].sum())
+        found = self._minimise(asked, Aim(((self._request, gpu_served), (self.cpu_only_vcpu, cpu_only_served))))
+        cpu_w = self._idle_cpu_w + found.socket_w
         return Bound(
             gpu_requested=float(self._request @ asked),
             gpu_served=gpu_served,
@@ -163,35 +175,26 @@ class ConfigurationLp:
             power_w=self.idle_w + found.limit,
             cpu_w=cpu_w,
             gpu_w=self.idle_w - self._base_w + found.value - cpu_w,
-            placed=placed,
-            least_w=self._least_plane(found),
+            placed=found.placed,
+            least_w=replace(found.plane, fixed=self.idle_w + found.plane.fixed),
         )
 
-    def _least_plane(self, found: _Solution) -> Plane:
-        """value = prices x limits; the possible gain of unknown patterns depends neither on demand nor on service."""
-        fixed, per_task, served = np.split(found.price, [len(self._limits), len(self._limits) + len(self.classes)])
-        fixed_w = self.idle_w + float(fixed @ self._limits) - (found.value - found.limit)
-        per_gpu, per_vcpu = (-served * (1 - SLACK)).tolist()
-        return Plane(fixed_w, per_task, per_gpu, per_vcpu)
-
-    def _most_plane(self, found: _Solution) -> Plane:
-        """The same from above: `found` comes from `_most`, whose value and limit have the opposite sign."""
-        fixed, per_task = np.split(found.price, [len(self._limits)])
-        return Plane(-float(fixed @ self._limits) + (found.limit - found.value), -per_task)
-
-    def _most(self, counts: Floats, worth: Floats, least: Least = ()) -> _Solution:
+    def _most(self, counts: Floats, worth: Floats, least: Least = ()) -> Solution:
         """The most `worth` (per task, by class) that can be served; `limit` is an upper bound of it."""
-        cost = np.append(-worth[self._pairs[0]], np.zeros(len(self.nodes)))
-        found = self._minimise(counts, cost, np.zeros_like(self._fill_w), least)
-        return replace(found, value=-found.value, limit=-found.limit)
+        found = self._minimise(counts, Aim(least, worth))
+        # Without a service that must be kept, the plane depends on the demand alone.
+        plane = Plane(-found.plane.fixed, -found.plane.per_task)
+        return replace(found, value=-found.value, limit=-found.limit, plane=plane)
 
-    def _minimise(self, counts: Floats, cost: Floats, fill_cost: Floats, least: Least) -> _Solution:
-        """Solve, price all patterns and add the best of each type, until all would gain at most `CLOSE_ENOUGH`.
-
-        cost: of the columns x and e; fill_cost: [types, 1001], of one GPU by its fill.
-        """
+    def _minimise(self, counts: Floats, aim: Aim) -> Solution:
+        """Solve, price all patterns and add the best of each type, until all would gain at most `CLOSE_ENOUGH`."""
+        # Of the columns x and e, and of one GPU by its fill.
+        cost, fill_cost = self._cost_w, self._fill_w
+        if aim.task_worth is not None:
+            cost = np.append(-aim.task_worth[self._pairs[0]], np.zeros(len(self.nodes)))
+            fill_cost = np.zeros_like(self._fill_w)
         for _ in range(MAX_ROUNDS):
-            x, value, price = self._solve_known(counts, cost, fill_cost, least)
+            x, value, price = self._solve_known(counts, cost, fill_cost, aim.least)
             gpu_price, size_price = self._pattern_prices(price)
             fills = self._pricing.fills_milli
             gain, found = self._pricing.best(size_price, fill_cost[:, fills] + gpu_price[:, None])
@@ -199,9 +202,19 @@ class ConfigurationLp:
             missing = float(self._gpus @ np.maximum(gain, 0.0))
             patterns = np.unique(np.concatenate([self._patterns, found[(gain > 0) & (self._gpus > 0)]]), axis=0)
             if missing <= CLOSE_ENOUGH * max(1.0, abs(value)) or len(patterns) == len(self._patterns):
-                return _Solution(value, value - missing, x, price)
+                return self._solution(value, missing, x, price)
             self._patterns = patterns
         raise RunError(f"the bound did not settle in {MAX_ROUNDS} rounds: please report the datacenter and the trace")
+
+    def _solution(self, value: float, missing: float, x: Floats, price: Floats) -> Solution:
+        """value = prices x limits; the possible gain of unknown patterns depends neither on demand nor on service."""
+        (k, t), classes, types = self._pairs, len(self.classes), len(self.nodes)
+        fixed, per_task, served = np.split(price, [len(self._limits), len(self._limits) + classes])
+        per_gpu, per_vcpu = (-served * (1 - SLACK)).tolist() if len(served) == 2 else (0.0, 0.0)
+        plane = Plane(float(fixed @ self._limits) - missing, per_task, per_gpu, per_vcpu)
+        placed = np.zeros((classes, types))
+        placed[k, t] = x[: len(k)]
+        return Solution(value, value - missing, plane, placed, float(x[len(k) : len(k) + types].sum()))
 
     def _pattern_prices(self, price: Floats) -> tuple[Floats, Floats]:
         """Price of a GPU [types], and of room for one task [types, sizes]."""
