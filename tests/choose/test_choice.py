@@ -107,10 +107,10 @@ def test_a_knob_above_1_is_tried_even_where_no_task_names_a_model():
 
 
 def test_the_last_checks_are_of_members_that_lost_nothing_in_the_trial():
-    losing = [searching.Member(str(place), -0.002, 200.0 + place, 2) for place in range(7)]
-    safe = [searching.Member(f"safe {place}", 0.0, 210.0 + place, 2) for place in range(3)]
+    losing = [searching.Member(str(place), -0.002, 200.0 + place, 2) for place in range(9)]
+    safe = [searching.Member(f"safe {place}", 0.0, 210.0 + place, 2) for place in range(4)]
     order = [member.expression for member in searching._checks([*losing, *safe])]
-    assert order == ["0", "1", "2", "3", "safe 0", "safe 1"]
+    assert order == ["0", "1", "2", "3", "4", "safe 0", "safe 1", "safe 2"]
     assert [member.expression for member in searching._checks(losing[:5])] == ["0", "1", "2", "3", "4"]
 
 
