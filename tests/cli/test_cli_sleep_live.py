@@ -33,7 +33,7 @@ def world(monkeypatch: pytest.MonkeyPatch) -> World:
     monkeypatch.setattr(ask_nodes, "at_cluster", lambda _, work: asyncio.run(work(world.api)))
     for command in ("sleep_status", "sleep_wake", "sleep_hold"):
         monkeypatch.setattr(f"wattpack.cli.commands.{command}.at_cluster", ask_nodes.at_cluster)
-    monkeypatch.setattr("wattpack.kube.switches.new_switch", lambda *_: world.machines)
+    monkeypatch.setattr("wattpack.kube.switches.registry.new_switch", lambda *_: world.machines)
     return world
 
 

@@ -17,8 +17,8 @@ from e2e.emulator import BMC, Emulator
 from e2e.processes import Processes
 from kube.api_in_memory import InMemory
 from kube.switches.certificate import self_signed
-from wattpack.kube.switches import new_switch
 from wattpack.kube.switches.config import RedfishConfig, SwitchConfig
+from wattpack.kube.switches.registry import new_switch
 from wattpack.kube.switches.switch import Machine, Power, Switch, SwitchError
 
 pytestmark = pytest.mark.e2e

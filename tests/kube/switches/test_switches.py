@@ -6,8 +6,8 @@ import inspect
 from typing import Any, get_args, get_type_hints
 
 from kube.api_in_memory import InMemory, in_a_loop
-from wattpack.kube.switches import SWITCHES, new_switch
 from wattpack.kube.switches.config import SwitchConfig
+from wattpack.kube.switches.registry import SWITCHES, new_switch
 from wattpack.kube.switches.switch import Switch
 
 NAMES = get_args(get_type_hints(SwitchConfig)["power"])

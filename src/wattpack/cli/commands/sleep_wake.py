@@ -57,7 +57,7 @@ def sleep_wake_command(
     async def work(client: Client) -> dict[str, str]:
         from wattpack.kube.sleep.people import ask_for, stop_sleep, wake_directly
         from wattpack.kube.sleep.record import WAKE
-        from wattpack.kube.switches import new_switch
+        from wattpack.kube.switches.registry import new_switch
 
         if stop is not None:
             await stop_sleep(client, stop)

@@ -32,7 +32,7 @@ from wattpack.kube.sleep.record import (
 )
 from wattpack.kube.sleep.sight import Sight
 from wattpack.kube.sleep.states import State
-from wattpack.kube.switches import new_switch
+from wattpack.kube.switches.registry import new_switch
 from wattpack.kube.switches.switch import Switch
 
 if TYPE_CHECKING:
