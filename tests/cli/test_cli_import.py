@@ -302,8 +302,8 @@ def test_strict_makes_anything_left_out_an_error_and_nothing_is_written(
 def test_fit_refuses_a_pod_that_asks_for_a_device_no_dialect_reads(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (tmp_path / "pod.yaml").write_text(json.dumps(pod_json("wish", **{"amd.com/gpu": "1"})))
+    (tmp_path / "pod.yaml").write_text(json.dumps(pod_json("wish", **{"gpu.intel.com/i915": "1"})))
     with pytest.raises(SystemExit) as ended:
         main(["fit", "-f", str(tmp_path / "pod.yaml"), "--file", write_cluster(tmp_path)])
     assert ended.value.code == 2
-    assert "asks for amd.com/gpu, which no dialect reads" in capsys.readouterr().err
+    assert "asks for gpu.intel.com/i915, which no dialect reads" in capsys.readouterr().err

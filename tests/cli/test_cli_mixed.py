@@ -52,10 +52,12 @@ def test_the_table_says_what_was_understood_assumed_closed_and_left_out(
         "closed       1 node   cordoned: no new task (cordoned)",
         "closed       1 node   MIG devices: no new task with GPUs (mig)",
         "closed       1 node   resource claims: no new task with GPUs (claims)",
-        "closed       3 nodes  pods not understood: no new task with GPUs (amd, gaudi, twofold)",
+        "closed       3 nodes  pods not understood: no new task with GPUs (gaudi, intel, twofold)",
         "closed       1 node   tainted: only tasks that tolerate their taints (tainted)",
         "left out     1 pod    asks for habana.ai/gaudi, which no dialect reads (team/habana)",
-        "left out     1 pod    asks for amd.com/gpu, which no dialect reads (team/rocm)",
+        "left out     1 pod    asks for gpu.intel.com/i915, which no dialect reads (team/oneapi)",
+        "left out     1 node   counted without habana.ai/gaudi, which no dialect in use reads (gaudi)",
+        "left out     1 node   counted without gpu.intel.com/i915, which no dialect in use reads (intel)",
     ):
         assert line in said.out
     assert "1 GPU x 300 milli in dialect alibaba, 1 GPU x 500 milli in dialect kai" in said.out
@@ -86,7 +88,8 @@ def test_replay_places_no_task_on_a_node_that_is_closed_to_it(
             assert (row["node"], row["gpu_index"]) == now[row["task"]]
         assert row["node"] != "tainted" or row["task"] == "team/lone"
     assert "1 node takes no new task: cordoned (cordoned)" in said.err
-    assert "5 nodes take no new task with GPUs: amd (team/rocm asks for amd.com/gpu)" in said.err
+    assert "5 nodes take no new task with GPUs: claims (resource claims), gaudi (team/habana asks for" in said.err
+    assert "intel (team/oneapi asks for gpu.intel.com/i915)" in said.err
     if with_placements:
         assert "3 tasks stay on nodes that take no new ones" in said.err  # old, slice, claimed
 

@@ -21,7 +21,7 @@ from wattpack.kube.reading import Reading
 from wattpack.model.tasks import TaskClass
 
 ALI, KOO, VOL, HAMI = "alibabacloud.com/", "koordinator.sh/", "volcano.sh/", "nvidia.com/"
-GPU = "nvidia.com/gpu"
+GPU, AMD_GPU, AMD_CUT = "nvidia.com/gpu", "amd.com/gpu", "amd.com/compute-memory-partition"
 MEMORY_MIB = 16000  # of one GPU in these tests: 4000 MiB are a quarter
 
 # dialect, the pod, GPUs and milli of each; or the reason why it cannot be read
@@ -42,6 +42,9 @@ PODS: list[tuple[str, dict[str, Any], tuple[int, int] | str]] = [
     ("nvidia", {GPU: "4"}, (4, 1000)),
     ("nvidia", {GPU: 1}, (1, 1000)),
     ("nvidia", {}, (0, 0)),
+    ("amd", {AMD_GPU: "8"}, (8, 1000)),
+    ("amd", {AMD_GPU: "0", GPU: "2"}, (2, 1000)),
+    ("amd", {AMD_GPU: "1", GPU: "1"}, "asks for 1 nvidia.com/gpu and for 1 amd.com/gpu, expected one of them"),
     ("kai", {"annotations": {"gpu-fraction": "0.5"}}, (1, 500)),
     ("kai", {"annotations": {"gpu-fraction": "0.3333"}}, (1, 334)),  # up: what is asked for is never rounded away
     ("kai", {"annotations": {"gpu-fraction": "1"}}, (1, 1000)),
@@ -96,6 +99,7 @@ PODS: list[tuple[str, dict[str, Any], tuple[int, int] | str]] = [
 
 TWO = '[{"id":"GPU-a","count":10,"devmem":15360,"health":true},{"id":"GPU-b","count":10,"devmem":15360,"health":%s}]'
 T4 = {"nvidia.com/gpu.product": "Tesla-T4"}
+MI300X = {"amd.com/gpu.product-name": "AMD_Instinct_MI300X_OAM"}
 
 # dialect, the node, its GPUs; or the reason why it cannot be read
 NODES: list[tuple[str, dict[str, Any], int | str]] = [
@@ -104,6 +108,11 @@ NODES: list[tuple[str, dict[str, Any], int | str]] = [
     ("alibaba", {"gpus": 4, ALI + "gpu-count": "8"}, "alibabacloud.com/gpu-count is 8 and nvidia.com/gpu is 4"),
     ("nvidia", {"gpus": 4}, 4),
     ("nvidia", {}, 0),
+    ("amd", {AMD_GPU: "8", "labels": MI300X}, 8),
+    ("amd", {AMD_GPU: "8", "labels": MI300X | {AMD_CUT: "spx_nps1"}}, 8),
+    ("amd", {AMD_GPU: "64", "labels": MI300X | {AMD_CUT: "cpx_nps4"}}, "partitioned GPUs"),
+    ("amd", {AMD_GPU: "8", "gpus": 4}, "amd.com/gpu is 8 and nvidia.com/gpu is 4, expected GPUs of one maker"),
+    ("amd", {"gpus": 4}, 4),
     ("kai", {"gpus": 2}, 2),
     ("hami", {"gpus": 20, "annotations": {"hami.io/node-nvidia-register": TWO % "true"}}, 2),
     ("hami", {"gpus": 20, "annotations": {"hami.io/node-nvidia-register": TWO % "false"}}, 1),  # one is not healthy
@@ -132,6 +141,7 @@ NODES: list[tuple[str, dict[str, Any], int | str]] = [
 WRITTEN: dict[str, dict[str, str]] = {
     "alibaba": {"alibabacloud.com/gpu-index": "3"},
     "nvidia": {"wattpack.dev/gpu-index": "3"},
+    "amd": {"wattpack.dev/gpu-index": "3"},
     "kai": {"wattpack.dev/gpu-index": "3"},
     "hami": {"wattpack.dev/gpu-index": "3"},
     "aliyun": {"wattpack.dev/gpu-index": "3", "ALIYUN_COM_GPU_MEM_IDX": "3", "ALIYUN_COM_GPU_MEM_ASSIGNED": "false"},

@@ -22,7 +22,8 @@ from wattpack.kube.snapshot import Snapshot, take_snapshot
 from wattpack.model.pools import HELD
 from wattpack.model.tasks import TaskClass
 
-KOORDINATOR = "koordinator.sh/gpu"
+KOORDINATOR, AMD_GPU = "koordinator.sh/gpu", "amd.com/gpu"
+MI300X = {"amd.com/gpu.product-name": "AMD_Instinct_MI300X_OAM"}
 
 
 def of(*items: Json, reading: Reading | None = None) -> Snapshot:
@@ -47,6 +48,7 @@ def tasks(found: Snapshot) -> dict[str, tuple[int, int, tuple[int, ...]]]:
     [
         ({GPU: "2"}, "", 2000),
         ({"annotations": {"alibabacloud.com/gpu-milli": "300"}}, "alibaba", 300),
+        ({AMD_GPU: "8"}, "amd", 8000),
         ({"annotations": {"gpu-fraction": "0.25"}}, "kai", 250),
         ({GPU: "1", "nvidia.com/gpumem-percentage": "40"}, "hami", 400),
         ({"volcano.sh/vgpu-number": "1", "volcano.sh/vgpu-memory-percentage": "30"}, "volcano", 300),
@@ -106,6 +108,38 @@ def test_a_node_that_two_dialects_count_differently_cannot_be_read() -> None:
     node = make_node("n", labels={"nvidia.com/gpu.product": "Tesla-T4"}, **offered)
     with pytest.raises(Unreadable, match="offers 4 GPUs in dialect alibaba and 8 GPUs in dialect koordinator"):
         read_node(node, Reading())
+
+
+def test_pods_go_to_the_nodes_of_the_maker_whose_gpus_they_ask_for() -> None:
+    nodes = [node_json("amd", labels=MI300X, **{AMD_GPU: "8"}), node_json("nvidia", gpus=8)]
+    share = pod_json("share", annotations={"gpu-fraction": "0.5"})
+    found = of(*nodes, pod_json("rocm", node="amd", **{AMD_GPU: "2"}), pod_json("cuda", **{GPU: "2"}), share)
+    assert tasks(found) == {"rocm": (2, 1000, (0, 1)), "cuda": (2, 1000, ()), "share": (1, 500, ())}
+    assert (found.left_out, found.not_understood) == ({}, [])
+    specs = {task.pod.name: task.pod.task.pool_spec for task in found.tasks}
+    assert specs["rocm"] == found.access["amd"].pool
+    assert specs["cuda"] == specs["share"] == found.access["nvidia"].pool
+
+
+# ---- devices that nobody reads
+
+
+@pytest.mark.parametrize(
+    ("node", "dialects", "unread"),
+    [
+        (node_json("n", **{"habana.ai/gaudi": "8"}), "all", "habana.ai/gaudi"),
+        (node_json("n", gpus=4, **{"nvidia.com/gpu.shared": "16"}), "all", "nvidia.com/gpu.shared"),
+        (node_json("n", **{"amd.com/cpx_nps4": "64"}), "all", "amd.com/cpx_nps4"),
+        (node_json("n", labels=MI300X, **{AMD_GPU: "8"}), "nvidia", AMD_GPU),
+        (node_json("n", gpus=4, **{"rdma/hca": "1", "smarter-devices/input": "2", "habana.ai/gaudi": "0"}), "all", ""),
+        (node_json("n", gpus=4, **{"alibabacloud.com/gpu-count": "4"}), "kai", ""),  # counted in plain words
+    ],
+)
+def test_devices_of_a_node_that_no_dialect_in_use_counts_are_named(node: Json, dialects: str, unread: str) -> None:
+    found = of(node, reading=Reading(dialect=find_dialect(dialects)))
+    expected = {f"counted without {unread}, which no dialect in use reads": ["node n"]} if unread else {}
+    assert found.left_out == expected
+    assert [facts.name for facts in found.nodes] == ["n"]
 
 
 # ---- GPU memory
@@ -236,7 +270,7 @@ def test_a_daemons_gpus_are_counted_and_the_daemon_stays() -> None:
 
 def test_the_mixed_cluster_is_understood_but_for_three_pods() -> None:
     found = of(*mixed.nodes(), *mixed.pods(), *mixed.others())
-    assert sorted(one.pod for one in found.not_understood) == ["team/habana", "team/rocm", "team/twofold"]
+    assert sorted(one.pod for one in found.not_understood) == ["team/habana", "team/oneapi", "team/twofold"]
     assert {name for name, access in found.access.items() if access.only not in ("", "named")} == mixed.TAKEN
     assert tasks(found) == {
         "whole": (1, 1000, (0,)),

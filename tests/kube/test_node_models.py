@@ -123,6 +123,14 @@ def test_a_cloud_label_that_leaves_the_model_open_is_passed_over_for_the_instanc
         gpu_model({f"{KARPENTER}-name": "a100"}, READING)
 
 
+def test_a_label_of_the_users_own_that_holds_a_model_is_pointed_at_and_counts_only_if_configured() -> None:
+    labels = {"rack": "r7", "team.example/gpu": "h100_sxm"}
+    said = "label team.example/gpu is 'h100_sxm': if that is the model, set gpu_model_label = \"team.example/gpu\" in"
+    with pytest.raises(Unreadable, match=said):
+        gpu_model(labels, READING)
+    assert gpu_model(labels, replace(READING, gpu_model_label="team.example/gpu")).model == "H100-80GB-HBM3"
+
+
 @pytest.mark.parametrize("kind", ["g6f.xlarge", "Standard_NV6ads_A10_v5", "g4ad.xlarge", "m5.large", "k3s", "x" * 5000])
 def test_an_instance_type_without_whole_gpus_of_a_known_model_tells_nothing(kind: str) -> None:
     assert machine_of(kind) is None

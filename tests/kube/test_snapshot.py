@@ -130,7 +130,7 @@ def test_pods_on_a_node_that_ask_for_accelerators_we_cannot_count_are_written_do
         [make_node("n", gpus=4), make_node("bare")],
         [
             make_pod("foreign", node="n", **ALIYUN),
-            make_pod("unknown", node="bare", **{"amd.com/gpu": "1"}),
+            make_pod("unknown", node="bare", **{"gpu.intel.com/i915": "1"}),
             make_pod("claims", node="n", spec={"resourceClaims": [{"name": "gpu", "resourceClaimName": "c"}]}),
             make_pod("twice", node="n", annotations={"alibabacloud.com/gpu-index": "0-7"}, **{GPU: "2"}),
             make_pod("counted", node="n", **{GPU: "1"}),
@@ -141,7 +141,7 @@ def test_pods_on_a_node_that_ask_for_accelerators_we_cannot_count_are_written_do
         ("team/claims", "n", "resource claim gpu"),
         ("team/foreign", "n", "aliyun.com/gpu-mem"),
         ("team/twice", "n", GPU),
-        ("team/unknown", "bare", "amd.com/gpu"),
+        ("team/unknown", "bare", "gpu.intel.com/i915"),
     ]
     assert [task.pod.name for task in found.tasks] == ["counted"]
 
@@ -156,7 +156,7 @@ def test_pods_that_hold_no_accelerator_of_a_node_in_the_files_are_none_of_those(
             make_pod("elsewhere", node="odd", **ALIYUN),
             make_pod("unsaid", node="n", memory="lots"),
             make_pod("network", node="n", **{"rdma/hca": "1", "smarter-devices/input": "1", "nvidia.com/hostdev": "1"}),
-            make_pod("none", node="n", **{"amd.com/gpu": "0"}),
+            make_pod("none", node="n", **{"gpu.intel.com/i915": "0"}),
         ],
         Reading(dialect=DIALECTS["alibaba"]),
     )

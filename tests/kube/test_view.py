@@ -122,7 +122,7 @@ def test_a_pod_of_which_not_even_the_cpu_can_be_read_takes_its_node_out() -> Non
 @pytest.mark.parametrize(
     "pod",
     [
-        make_pod("odd", node="a", **{"amd.com/gpu": "1"}),
+        make_pod("odd", node="a", **{"gpu.intel.com/i915": "1"}),
         make_pod("odd", node="a", spec={"resourceClaims": [{"name": "gpu", "resourceClaimName": "c"}]}),
         make_pod("odd", node="a", annotations={"alibabacloud.com/gpu-milli": "300", "gpu-fraction": "0.5"}),
     ],

@@ -93,7 +93,17 @@ def gpu_model(labels: Mapping[str, str], reading: Reading) -> Known:
     for label, value, name in offered:
         if name or label not in INSTANCE_TYPES:  # most instance types tell nothing of GPUs
             raise Unreadable(_unknown(label, value, name))
-    raise Unreadable(f"has GPUs but no label {reading.gpu_model_label}, expected their model there")
+    raise Unreadable(
+        f"has GPUs but no label {reading.gpu_model_label}, expected their model there{_hint(labels, reading)}"
+    )
+
+
+def _hint(labels: Mapping[str, str], reading: Reading) -> str:
+    """A label of the user's own whose value is the name of a model: nobody said that it means the node's GPUs."""
+    own = next((key for key in sorted(labels) if reading.model(labels[key])), None)
+    if own is None:
+        return ""
+    return f'; label {own} is {labels[own]!r}: if that is the model, set gpu_model_label = "{own}" in the configuration'
 
 
 def _offered(labels: Mapping[str, str]) -> list[tuple[str, str, str]]:

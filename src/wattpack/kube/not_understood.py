@@ -1,4 +1,4 @@
-"""Pods that hold accelerators which we cannot count: what they ask for, and the messages about them.
+"""Pods that hold accelerators which we cannot count, and nodes that offer them: their names, and the messages.
 
 Their GPUs would look free, so no task with GPUs may go to their nodes: in files, in `fit` and in `serve`.
 """
@@ -13,13 +13,13 @@ from wattpack.kube.dialects import DIALECTS, aliyun, hami, koordinator, volcano
 from wattpack.kube.dialects.dialect import Dialect
 from wattpack.kube.dialects.kai import MEMORY as KAI_MEMORY
 from wattpack.kube.dialects.node_devices import WHOLE
-from wattpack.kube.objects import Pod
+from wattpack.kube.objects import Node, Pod
 
 SHOWN = 3
 MEMORY_WORDS = frozenset({aliyun.MEMORY, hami.NAMES.memory, volcano.NAMES.memory, koordinator.MEMORY})
 # Names of devices that no dialect reads. The short ones match only without a letter before them: not "output".
 ACCELERATOR = re.compile(
-    r"gpu|(?<![a-z])(?:npu|tpu|xpu|dcu|mlu|hpu)|vcuda|/mig-|gaudi|neuron|ascend|i915|accelerator", re.IGNORECASE
+    r"gpu|(?<![a-z])(?:npu|tpu|xpu|dcu|mlu|hpu)|vcuda|/mig-|px_nps|gaudi|neuron|ascend|i915|accelerator", re.IGNORECASE
 )
 
 
@@ -45,6 +45,13 @@ def unknown_accelerators(pod: Pod, dialect: Dialect, claims_are_read: bool = Fal
     if claims_are_read:
         asked = asked[: len(asked) - len(pod.spec.resource_claims)]
     return [name for name in asked if name != WHOLE and not dialect.owns(name) and not _dialects_of(name)]
+
+
+def unread_devices(node: Node, dialect: Dialect, gpus: int) -> list[str]:
+    """Accelerators that a node offers and nobody counts. Names of a dialect that is not in use count if `gpus` is 0."""
+    offered = sorted(name for name, amount in node.status.allocatable.items() if str(amount).strip("0"))
+    unread = [name for name in offered if name != WHOLE and not dialect.owns(name)]
+    return [name for name in unread if (gpus == 0 if _dialects_of(name) else ACCELERATOR.search(name))]
 
 
 def asks_for_memory(pod: Pod) -> bool:

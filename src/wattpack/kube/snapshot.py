@@ -21,7 +21,13 @@ from wattpack.kube.dialects.node_devices import WHOLE, node_count
 from wattpack.kube.dra.claims import Claims
 from wattpack.kube.facts import NodeFacts, PodFacts
 from wattpack.kube.node_models import cpu_model
-from wattpack.kube.not_understood import NotUnderstood, asks_for_memory, not_understood, unknown_accelerators
+from wattpack.kube.not_understood import (
+    NotUnderstood,
+    asks_for_memory,
+    not_understood,
+    unknown_accelerators,
+    unread_devices,
+)
 from wattpack.kube.objects import Node, Pod, Unreadable
 from wattpack.kube.place_pods import Task, place_pods
 from wattpack.kube.pools import in_pools
@@ -92,6 +98,8 @@ class _Taking:
         except Unreadable as fault:
             self.found.leave_out(f"node {name}", fault)
             return
+        if unread := unread_devices(node, self.reading.dialect, self.known[name].gpus):
+            self.found.leave_out(f"node {name}", f"counted without {', '.join(unread)}, which no dialect in use reads")
         if self.known[name].cpu_model == "":
             self.found.cpu_assumed.setdefault(cpu_model(node.metadata.labels, self.reading).how, []).append(name)
         if node.spec.unschedulable:

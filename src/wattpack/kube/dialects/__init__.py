@@ -8,6 +8,7 @@ from functools import lru_cache
 from wattpack.errors import UserError
 from wattpack.kube.dialects.alibaba import ALIBABA
 from wattpack.kube.dialects.aliyun import ALIYUN
+from wattpack.kube.dialects.amd import AMD
 from wattpack.kube.dialects.dialect import Dialect
 from wattpack.kube.dialects.dra import DRA
 from wattpack.kube.dialects.hami import HAMI
@@ -19,7 +20,7 @@ from wattpack.kube.dialects.together import together
 from wattpack.kube.dialects.volcano import VOLCANO
 
 DIALECTS: dict[str, Dialect] = {
-    dialect.name: dialect for dialect in (ALIBABA, NVIDIA, KAI, HAMI, ALIYUN, VOLCANO, KOORDINATOR, MIG, DRA)
+    dialect.name: dialect for dialect in (ALIBABA, NVIDIA, AMD, KAI, HAMI, ALIYUN, VOLCANO, KOORDINATOR, MIG, DRA)
 }
 
 
