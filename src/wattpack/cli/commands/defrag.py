@@ -201,6 +201,7 @@ def print_totals(before: Totals, after: Totals, bound_w: float, found: Sequence[
         print("no move is worth its trouble")
         return
     percent = 100 * saved / before[0] if before[0] else 0.0
-    print(f"{len(found)} moves save {saved:,.0f} W, {percent:.1f} % of the power, {saved / len(found):,.0f} W a move")
+    moves = "1 move saves" if len(found) == 1 else f"{len(found)} moves save"
+    print(f"{moves} {saved:,.0f} W, {percent:.1f} % of the power, {saved / len(found):,.0f} W a move")
     if most > 0:
         print(f"  no placement of these tasks could save more than {most:,.0f} W (`wattpack bound`)")
