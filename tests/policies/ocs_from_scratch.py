@@ -269,10 +269,13 @@ def plain_costs(nodes: list[Node], task: Task, known: Statistics, growth: Growth
     free = {s: sum(slots_of(node, s, known) for node in nodes) for s in known.sizes}
     short = {s: ratio(d * min(rest, 0.3) * capacity, free[s]) for s, (_, d) in known.sizes.items()}
     later = {s: ratio(d * to_come * capacity, free[s]) for s, (_, d) in known.sizes.items()}
-    counted = [s for s in known.sizes if short[s] > 0.2 or later[s] > 0.5]
+    there = max(u, 0.0) * capacity  # GPUs in use; where tasks leave, one standard deviation more tasks of them
+    more = {s: 0.0 if gamma == 1 else ratio(s * math.sqrt(d * there / s), free[s]) for s, (_, d) in known.sizes.items()}
+    counted = [s for s in known.sizes if short[s] > 0.2 or later[s] > 0.5 or more[s] > 0.5]
     slot_prices = dict.fromkeys(known.sizes, 0.0)
     for s in counted:
-        slot_prices[s] = (0.3 * growing + steady) * short[s] ** 6 + gamma * 1.5 * spread * later[s] ** 20
+        kept_w = 1.5 * spread * (gamma * later[s] ** 20 + (1 - gamma) * more[s] ** 20)
+        slot_prices[s] = (0.3 * growing + steady) * short[s] ** 6 + kept_w
     stranding_price = price + gamma * 7 * w * max((short[s] for s in counted), default=0.0) ** 3
     shape_prices = {shape_of(node): shape_price(shape_of(node)) for node in nodes}  # before the task is tried anywhere
     costs = {}

@@ -1,5 +1,6 @@
 """OCS: decisions and memory equal those of a plain version that computes every quantity from scratch."""
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -246,10 +247,11 @@ def test_the_knob_is_part_of_the_policy_and_of_its_digest() -> None:
 def test_above_1_the_knob_plans_for_all_demand_with_a_margin_and_prices_fragments() -> None:
     nodes, trace = [make_node(gpus=8, cpu=128)], [make_task(gpu=1, cpu=4), make_task(gpu=8, cpu=32)]
     seen = {}
-    for knob in (0.4, 1.0, 2.5):
+    for knob in (0.4, 1.0, 2.5, 11.0):
         params = ocs.ocs_policy(knob).prepare(make_datacenter(nodes), make_target(trace), PAPER)
         seen[knob] = [params[place] for place in (PARAM.service, PARAM.last_part, PARAM.margin, PARAM.fragments)]
-    assert seen == {0.4: [0.4, 0.1, 0, 0], 1.0: [1, 0.1, 0, 0], 2.5: [1, 0, 1, 1.5]}
+    # A margin of 3 standard deviations at most: with 5 everything was reserved.
+    assert seen == {0.4: [0.4, 0.1, 0, 0], 1.0: [1, 0.1, 0, 0], 2.5: [1, 0, 1.5, 1.5], 11.0: [1, 0, 3, 10]}
 
 
 def test_above_1_the_knob_leaves_the_last_whole_node_to_a_task_of_8_gpus() -> None:
@@ -264,6 +266,32 @@ def test_above_1_the_knob_leaves_the_last_whole_node_to_a_task_of_8_gpus() -> No
         place(engine, small, 0, (0,))
         costs[policy] = -explained(engine, small).priced[TERM.slots, 1]
     assert costs["ocs@2"] > 10 * costs["ocs"] >= 0
+
+
+@pytest.mark.parametrize(("policy", "margin"), [("ocs", 0.0), ("ocs@2", 1.0)])
+def test_where_tasks_leave_slots_are_kept_for_their_number_to_vary(policy: str, margin: float) -> None:
+    """All tasks of 8 GPUs have left again, so gamma is 0. Twenty small tasks stay; a seventh of the GPUs is asked for
+    in eights. More may come by (1 + m) times the root of their mean number, and one slot of 8 GPUs is free."""
+    small, eight = make_task(gpu=1, cpu=4), make_task(gpu=8, cpu=32)
+    nodes = [make_node(gpus=8, cpu=128, model="T4")] * 2 + [make_node(gpus=1, cpu=16, model="G3")] * 20
+    engine = make_engine(nodes, [small, eight], policy, trace=[small] * 48 + [eight])
+    for node in range(2, 22):
+        place(engine, small, node, (0,))
+    for _ in range(40):
+        chosen, gpus = arrive(engine, eight)
+        assert chosen is not None
+        release(engine, eight, chosen, gpus)
+    place(engine, small, 0, (0,))
+    params, memory = engine.plan.params, engine.state.memory
+    assert (ocs_prices.growth(memory), memory[MEMORY.free_slots]) == (0, 8)
+    fill = min(memory[MEMORY.free_worth], memory[MEMORY.free_vcpu] * params[PARAM.gpus_per_vcpu])
+    in_use, capacity, gpu_w = params[PARAM.capacity] - fill, params[PARAM.capacity], params[PARAM.gpu_w]
+    more = 8 * (1 + margin) * math.sqrt(8 / 56 * in_use / 8)
+    soon = 8 / 56 * min(fill, 0.3 * capacity)
+    ramp = max(0.0, (in_use / capacity - 0.8) / 0.2)
+    price = (0.75 + 3 * ramp) * gpu_w * min(1, soon / 8) ** 6 + 1.5 * params[PARAM.spread_w] * min(1, more / 8) ** 20
+    # Not all of the slot: a task pays for its own GPU, or its share of the slot's vCPU.
+    assert explained(engine, small).priced[TERM.slots, 1] == pytest.approx(-price * max(1, 8 * 4 / 32))
 
 
 def test_a_task_wakes_the_socket_whose_vcpu_cost_least_though_waking_it_draws_more() -> None:

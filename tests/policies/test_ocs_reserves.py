@@ -16,6 +16,7 @@ from wattpack.model.power import PAPER
 from wattpack.policies.ocs.fleet import fleet_watts, node_shapes, placeable
 from wattpack.policies.ocs.layout import MAX_RESERVES, MEMORY, PARAM, TERM
 from wattpack.policies.ocs.policy import ocs_policy
+from wattpack.policies.ocs.prices import growth
 from wattpack.policies.ocs.reserves import LEAST_ASKED, Request, holders_of, scarce_requests
 
 SMALL, EIGHT = make_task(gpu=1, cpu=4), make_task(gpu=8, cpu=60)
@@ -148,6 +149,31 @@ def test_the_price_is_that_of_the_formula(knob: float, margin: float) -> None:
     assert priced[0] == 0  # no room is lost there
     assert (priced[2:] == 0).all()
     assert (np.nan_to_num(explained(engine, EIGHT).priced[TERM.reserved]) == 0).all()  # the room is kept for it
+
+
+@pytest.mark.parametrize(("knob", "margin"), [(1, 0.0), (2, 1.0), (11, 3.0)])
+def test_where_tasks_leave_room_is_kept_for_their_number_to_vary(knob: float, margin: float) -> None:
+    """All that came has left again but for twenty small tasks that came first: gamma is 0. Eights are 2 of 96 tasks'
+    GPUs, so 20 / 48 of one is there in the mean; its root times (1 + m) is what may come more."""
+    engine = make_engine(FLEET, [SMALL, EIGHT], f"ocs@{knob}", trace=TRACE)
+    for node in range(2, 22):
+        place(engine, SMALL, node, (0,))
+    for _ in range(40):
+        node, gpus = arrive(engine, EIGHT)
+        assert node is not None
+        release(engine, EIGHT, node, gpus)
+    place(engine, SMALL, 0, (0,))
+    params, memory = engine.plan.params, engine.state.memory
+    assert growth(memory) == 0
+    assert memory[MEMORY.reserve_room] == 1
+    fill = min(memory[MEMORY.free_worth], memory[MEMORY.free_vcpu] * params[PARAM.gpus_per_vcpu])
+    more = (1 + margin) * math.sqrt(2 / 96 * (params[PARAM.capacity] - fill))
+    _, spread_w = fleet_watts(make_datacenter(FLEET), PAPER)
+    price = 1.5 * spread_w * min(1.0, more / 1) ** 20
+    priced = explained(engine, SMALL).priced[TERM.reserved]
+    assert price > 0
+    assert priced[1] == pytest.approx(-price * max(1, 8 * 4 / 60))
+    assert priced[0] == 0
 
 
 def test_small_tasks_leave_whole_places_on_frugal_nodes_to_large_ones_the_more_the_higher_the_knob() -> None:

@@ -7,12 +7,13 @@
     w      = watts of a typical GPU, spread = most watts between two places (fleet.py)
     lambda = gamma * (1.5 + 13 r) w + (1 - gamma) * (0.75 + 3 r) w    `growing` + `steady`, watts per GPU
     x      = min(1, demand that is planned for / what is free for it)    a shortage
-    y      = the same for all demand to come, with the margin of a knob above 1
-    pi_s   = (0.3 growing + steady) * x_s**6 + gamma * 1.5 spread * y_s**20    slots of s GPUs; y: for all to come
+    y      = the same for all demand to come, with the margin m of a knob above 1: m standard deviations more
+    v      = (1 + m) standard deviations of the tasks that are there / what is free for them    where tasks leave
+    pi_s   = (0.3 growing + steady) * x_s**6 + 1.5 spread * (gamma * y_s**20 + (1 - gamma) * v_s**20)    slots of s GPUs
     mu     = gamma * 7 w * max(x_s)**3                    stranding
     pi_A   = gamma * (1 + 60 r) * 1.5 spread * x_A**20 + max(1.5 steady, (1 - gamma) * 2.2 w) * x_A**6    node shapes A
     z_r    = min(1, demand for request r in all that is still to fill / room that is free for it)
-    sigma_r = gamma * 1.5 spread * z_r**20                reserved (reserves.py)
+    sigma_r = 1.5 spread * (gamma * z_r**20 + (1 - gamma) * v_r**20)    reserved (reserves.py)
     phi    = lambda * `fragments` of params               fragments
     rho    = gamma * spread * dV * z**20                  plan: z is the used part of what the plan gives (planned.py)
 
@@ -72,8 +73,19 @@ def shortage(demand: float, supply: float) -> float:
 
 
 @kernel
-def reserve_prices(to_fill: float, reserve_w: float, params: Floats, memory: Floats, prices: Floats) -> None:
-    """-sigma for each request that room is kept for; `to_fill`: GPUs that are still to fill."""
+def more_than_now(tasks: float, gamma: float, params: Floats) -> float:
+    """Where tasks leave: how many more there may be than the `tasks` that are there in the mean.
+
+    Those that leave make room for the next ones, so only the number varies: by its root, as arrivals at random do.
+    Without this, tasks of 8 GPUs were refused at load 0.6 on fleets where frugal nodes are the only ones for them.
+    """
+    return 0.0 if gamma >= 1 else (1 + params[PARAM.margin]) * math.sqrt(tasks)
+
+
+@kernel
+def reserve_prices(to_fill: float, in_use: float, gamma: float, params: Floats, memory: Floats, prices: Floats) -> None:
+    """-sigma for each request that room is kept for; `to_fill`, `in_use`: GPUs."""
+    full_w = 1.5 * params[PARAM.spread_w]
     for r in range(MAX_RESERVES):
         prices[TERM.reserved + r] = 0.0
     for r in range(int(params[PARAM.reserve_count])):
@@ -82,8 +94,10 @@ def reserve_prices(to_fill: float, reserve_w: float, params: Floats, memory: Flo
         # As with sets of shapes, little is kept of what is asked for far more often than the fleet could ever hold it.
         demand *= min(1.0, STILL_HELD / max(params[PARAM.reserve_asked + r], 1e-9)) ** 4
         short = shortage(demand, memory[MEMORY.reserve_room + r])
-        if short > 0.5:
-            prices[TERM.reserved + r] = -reserve_w * short**20
+        more = more_than_now(params[PARAM.reserve_demand + r] * in_use, gamma, params)
+        short_of_more = shortage(more, memory[MEMORY.reserve_room + r])
+        if max(short, short_of_more) > 0.5:
+            prices[TERM.reserved + r] = -full_w * (gamma * short**20 + (1 - gamma) * short_of_more**20)
 
 
 @kernel
@@ -91,11 +105,12 @@ def weigh(task: TaskRecord, world: WorldRecord, params: Floats, memory: Floats, 
     capacity = params[PARAM.capacity]
     fill = min(memory[MEMORY.free_worth], memory[MEMORY.free_vcpu] * params[PARAM.gpus_per_vcpu])
     used = 1.0 - fill / max(capacity, 1.0)
-    rest = max(1.0 - used, 0.02)
+    rest, in_use = max(1.0 - used, 0.02), max(used, 0.0) * capacity
     to_come = max(rest - params[PARAM.last_part], 0.0)
     ramp = max(0.0, (used - 0.8) / 0.2)
     gamma = growth(memory)
-    gpu_w, reserve_w = params[PARAM.gpu_w], gamma * 1.5 * params[PARAM.spread_w]
+    gpu_w, full_w = params[PARAM.gpu_w], 1.5 * params[PARAM.spread_w]
+    reserve_w = gamma * full_w
     growing, steady = gamma * (1.5 + 13 * ramp) * gpu_w, (1 - gamma) * (0.75 + 3 * ramp) * gpu_w
     # With departures the look ahead ends at 85 % use: above, it refused up to 0.007 more (multigpu50 at load 0.95).
     # It ignores constraints: where tasks have them it drew up to 0.9 % more (gpuspec25 at load 0.7).
@@ -113,19 +128,22 @@ def weigh(task: TaskRecord, world: WorldRecord, params: Floats, memory: Floats, 
     window = min(rest, SLOT_WINDOW) * capacity  # GPUs asked for soon
     shortest = 0.0
     for i in range(int(params[PARAM.size_count])):
-        demand, supply = params[PARAM.size_demand + i], memory[MEMORY.free_slots + i]
+        size, demand, supply = params[PARAM.size + i], params[PARAM.size_demand + i], memory[MEMORY.free_slots + i]
         to_hold = demand * to_come * capacity
-        to_hold += params[PARAM.margin] * math.sqrt(to_hold * params[PARAM.size + i])
+        to_hold += params[PARAM.margin] * math.sqrt(to_hold * size)
         short, reserved = shortage(demand * window, supply), shortage(to_hold, supply)
-        if short <= 0.2 and reserved <= 0.5:  # about 0.01 W per GPU: not worth a pass over the nodes
+        short_of_more = shortage(size * more_than_now(demand * in_use / size, gamma, params), supply)
+        # About 0.01 W per GPU: not worth a pass over the nodes.
+        if short <= 0.2 and max(reserved, short_of_more) <= 0.5:
             continue
         # With 1.5 instead of 0.3, multigpu50 saves 0.3 points less at 0.8; without `mu` its GRAR at 1.0 falls by 0.006.
         # Without the second part, tasks of 8 GPUs are refused where the only nodes for them are the most frugal ones.
-        prices[TERM.slots + i] = -((0.3 * growing + steady) * short**6 + reserve_w * reserved**20)
+        reserved_w = reserve_w * reserved**20 + (1 - gamma) * full_w * short_of_more**20
+        prices[TERM.slots + i] = -((0.3 * growing + steady) * short**6 + reserved_w)
         shortest = max(shortest, short)
     # mu. Without it, power-hungry nodes short of vCPU fill last and strand 16 GPUs (multigpu50).
     prices[TERM.stranded] = -gamma * 7 * gpu_w * shortest**3
-    reserve_prices(rest * capacity, reserve_w, params, memory, prices)
+    reserve_prices(rest * capacity, in_use, gamma, params, memory, prices)
     for group in range(MAX_GROUPS):
         prices[TERM.scarce + group] = 0.0
     if params[PARAM.class_count] > 0:
