@@ -109,9 +109,24 @@ def test_a_knob_above_1_is_tried_even_where_no_task_names_a_model():
 def test_the_last_checks_are_of_members_that_lost_nothing_in_the_trial():
     losing = [searching.Member(str(place), -0.002, 200.0 + place, 2) for place in range(9)]
     safe = [searching.Member(f"safe {place}", 0.0, 210.0 + place, 2) for place in range(4)]
-    order = [member.expression for member in searching._checks([*losing, *safe])]
+    order = [member.expression for member in searching._checks([*losing, *safe], "fill-up")]
     assert order == ["0", "1", "2", "3", "4", "safe 0", "safe 1", "safe 2"]
-    assert [member.expression for member in searching._checks(losing[:5])] == ["0", "1", "2", "3", "4"]
+    assert [member.expression for member in searching._checks(losing[:5], "fill-up")] == ["0", "1", "2", "3", "4"]
+
+
+def test_checks_that_are_left_go_to_members_that_lost_more_the_least_first():
+    near, far = searching.Member("near", -0.004, 210.0, 2), searching.Member("far", -0.009, 200.0, 2)
+    farther, hopeless = searching.Member("farther", -0.02, 190.0, 2), searching.Member("hopeless", -0.03, 180.0, 2)
+    order = [member.expression for member in searching._checks([hopeless, farther, far, near], "fill-up")]
+    assert order == ["near", "far", "farther"]
+
+
+def test_of_two_members_that_draw_nearly_the_same_the_one_that_serves_more_is_chosen(monkeypatch):
+    """A GRAR 0.0008 lower counts as 0.24 % more watts: 210 as 210.5."""
+    a_little_less = 0.99 - 0.0008
+    found = {"fgd": (0.99, 250.0), "ocs": (a_little_less, 210.0), "epsilon": (0.99, 210.4)}
+    assert chosen_of(monkeypatch, found) == "epsilon"
+    assert chosen_of(monkeypatch, found | {"epsilon": (0.99, 210.6)}) == "ocs"
 
 
 def test_the_choice_is_the_same_in_any_order_of_nodes_and_tasks():

@@ -113,13 +113,15 @@ def _read(name: str) -> Found | None:
 def _because(found: Found, regime: str) -> str:
     by_name = {member.expression: member for member in found.members}
     best, base = by_name[found.expression], by_name[BASELINE]
-    serving = sum(member.serves_as_much(regime) for member in found.members)
+    serving = [member for member in found.members if member.serves_as_much(regime)]
     where = "steady state" if regime == STEADY else regime
     tried = f"of {len(found.members)} expressions tried in a {where},"
     if found.expression == BASELINE:
         return f"{tried} none that serves as much draws less ({base.w_per_gpu:.0f} W per GPU served)"
     saving = 100 * (1 - best.w_per_gpu / base.w_per_gpu)
+    more = 100 * (best.w_per_gpu / min(member.w_per_gpu for member in serving) - 1)
+    how = "it draws least" if more < 0.05 else f"it draws {more:.1f} % more than the least of them, to serve more"
     return (
-        f"{tried} {serving} serve as much as FGD and it draws least: {best.w_per_gpu:.0f} W per GPU served, "
+        f"{tried} {len(serving)} serve as much as FGD and {how}: {best.w_per_gpu:.0f} W per GPU served, "
         f"FGD {base.w_per_gpu:.0f} ({saving:.1f} % less)"
     )
