@@ -14,9 +14,9 @@ from benchmarks.random_fleets import Fleet, Setting
 from wattpack.choose.choice import resolve
 from wattpack.choose.search import BASELINE
 from wattpack.datasets.inflation import node_order, seeded
-from wattpack.experiments.bound.curves import with_bound
+from wattpack.experiments.bound.curves import arrived_by, with_bound
 from wattpack.experiments.checked_json import read_checked, write_checked
-from wattpack.experiments.curves import LEAST, Curves, at, read_at_loads
+from wattpack.experiments.curves import CPU_ONLY, LEAST, Curves, at, read_at_loads
 from wattpack.experiments.digests import digest
 from wattpack.experiments.fill_up import run_seed
 from wattpack.experiments.steady import run_steady
@@ -24,6 +24,7 @@ from wattpack.files import make_folder
 from wattpack.jit import source_digest
 from wattpack.model.nodes import Datacenter
 from wattpack.model.power import PROFILES
+from wattpack.optimise.bound.fill_up_lp import FillUpLp, Served
 from wattpack.policies.expression import FILL_UP, STEADY, is_auto
 
 FIRST_SEED = 42
@@ -31,6 +32,7 @@ UP_TO = 0.92  # load at which a run ends; it is read up to 0.9
 GRAR_AT = tuple(round(0.05 * step, 2) for step in range(2, 19))  # 0.1 to 0.9
 WATTS_AT = tuple(round(0.1 * step, 1) for step in range(2, 10))  # 0.2 to 0.9
 BOUND_AT = (0.5, 0.8)  # an LP takes longer than a run
+GRAR_LOSS = 0.002  # below FGD's GRAR by more than this at any load up to 0.9: the policy serves too little
 STEADY_AT = (0.6, 0.9)
 # One task of eight GPUs that is refused in a small fleet is above 0.002 of GRAR: small fleets get more seeds.
 GPUS_FILLED, MOST_SEEDS = 4000, 8
@@ -44,7 +46,9 @@ OTHER_ORDER_SEED = 41
 
 PACKAGE = Path(wattpack.__file__).parent
 ALL_ROOMS = ("model", "engine", "datasets")
-Record = dict[str, Any]  # "seeds", "grar", "w_per_gpu" and, with the bound, "gap_w": watts per GPU above the bound
+# "seeds", "grar", "w_per_gpu" and, with the bound, "gap_w": watts per GPU above the bound. Of FGD with the bound also
+# "least_fill_up_w": no fill-up that serves as much and moves nothing draws less, in the mean over the loads.
+Record = dict[str, Any]
 
 
 def policy_code_digest(policy: str) -> str:
@@ -83,7 +87,8 @@ def measure_setting(
     def is_missing(regime: str, policy: str) -> bool:
         record = found.get(f"{regime} {policy}", {})
         done = record.get("code") == policy_code_digest(policy) and record.get("seeds") == len(own[regime])
-        return not done or (bound and regime == FILL_UP and "gap_w" not in record)
+        bounds = ("gap_w", "least_fill_up_w") if policy == BASELINE else ("gap_w",)
+        return not done or (bound and regime == FILL_UP and any(name not in record for name in bounds))
 
     changed = False
     curves: list[Curves] = []
@@ -146,8 +151,24 @@ def _records(
         if bound:
             above_w = power_w - own.mean(LEAST)
             record["gap_w"] = [float(above_w[at(load)] / served[at(load)]) for load in BOUND_AT]
+            if own.policy == BASELINE:
+                record["least_fill_up_w"] = least_fill_up_w(fleet, setting, own)
         found.append((record, own.policy))
     return found
+
+
+def least_fill_up_w(fleet: Fleet, setting: Setting, fgd: Curves) -> float:
+    """The least mean watts per GPU of fill-ups that serve as much as FGD less `GRAR_LOSS`, whoever places.
+
+    Tasks without GPU are served as FGD serves them: they count nowhere in GRAR, and leaving them out saves power.
+    """
+    capacity, loads = fleet.datacenter.gpu_milli, [at(load) for load in WATTS_AT]
+    came = [[arrived_by(setting.trace, capacity, load, seed).counts() for load in WATTS_AT] for seed in fgd.seeds]
+    counts = np.mean(came, axis=0)
+    lp = FillUpLp(fleet.datacenter, setting.trace.classes, PROFILES[setting.profile])
+    requested = counts @ lp.request_gpus
+    served = fgd.mean("allocated")[loads] * capacity / 1000 - GRAR_LOSS * requested
+    return lp.least_w_per_gpu(counts, Served(served, fgd.mean(CPU_ONLY)[loads]))
 
 
 def steady_states(fleet: Fleet, setting: Setting, policy: str, seeds: Sequence[int]) -> Record:

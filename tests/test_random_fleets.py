@@ -67,6 +67,16 @@ def record(grar, watts, gap=None):
     return {"grar": [grar] * 17, "w_per_gpu": [watts] * 8} | ({} if gap is None else {"gap_w": [gap, gap]})
 
 
+def test_where_the_least_fill_up_draws_more_than_the_best_mix_is_in_the_row_of_fgd():
+    records = {
+        "fill-up fgd": record(1.0, 200, 40) | {"least_fill_up_w": 172.0},
+        "fill-up pwr:0.2+fgd:0.8": record(0.99, 170, 10),
+    }
+    setting = {"fleet": 3, "trace": "default", "profile": "paper", "records": records}
+    rows = everything([setting])["fill-up"]
+    assert [row["least_above_mix"] for row in rows] == [pytest.approx(172 / 170 - 1), None]
+
+
 def test_the_table_counts_low_grar_and_watts_above_the_best_mix():
     records = {
         "fill-up fgd": record(1.0, 200, 40),
@@ -81,5 +91,6 @@ def test_the_table_counts_low_grar_and_watts_above_the_best_mix():
     assert ocs["saving"] == pytest.approx(1 - 171 / 200)
     assert (ocs["grar_low"], ocs["above_mix"], ocs["above_safe"]) == (1, 1, 0)  # 171 > 170 * 1.005; 171 < 180
     assert ocs["gap_to_bound"] == pytest.approx(5 / 10)
-    assert "| `ocs` | +14.5% | 1, -0.002 | 1, +0.6% | 0, -5.0% | 0.50 | 1 |" in table(summarise(rows), "fill-up")
+    assert [row["both"] for row in summarise(rows)] == [0, 0, 0, 0]  # the first mix serves all and draws 6 % too much
+    assert "| `ocs` | +14.5% | 1, -0.002 | 1, +0.6% | 0 | 0, -5.0% | 0.50 | 1 |" in table(summarise(rows), "fill-up")
     assert "fleet 3 default paper" in worst(rows, "ocs", 1, {3: "nodes"})

@@ -114,7 +114,7 @@ class ConfigurationLp:
         self._base_w = int(nodes.base_mw.sum()) / 1000
         self.idle_w = total_power(self._idle_cpu_w, float(self._gpus @ watts[:, 0]), self._base_w)
 
-        self._request = tasks.gpu_request / GPU_MILLI
+        self.request_gpus = tasks.gpu_request / GPU_MILLI
         self.cpu_only_vcpu = np.where(tasks.num_gpu == 0, tasks.cpu_milli / 1000, 0.0)
         sharing = tasks.kind == 0
         exact = tasks.gpu_milli[sharing]
@@ -145,19 +145,19 @@ class ConfigurationLp:
         """
         asked = counts.astype(np.float64)
         fitting = asked * self.fits_some_node
-        requested, cpu_only = float(self._request @ fitting), float(self.cpu_only_vcpu @ fitting)
+        requested, cpu_only = float(self.request_gpus @ fitting), float(self.cpu_only_vcpu @ fitting)
         if requested < self._too_much:  # the most is then likely everything: one solve fewer (1.7 of 6.8 s of a curve)
             try:
-                everything = Plane(0.0, self._request * self.fits_some_node)
+                everything = Plane(0.0, self.request_gpus * self.fits_some_node)
                 return replace(self.least_power(asked, requested, cpu_only), most_gpus=everything)
             except InfeasibleError:
                 self._too_much = requested
-        gpu = self._most(asked, self._request)
+        gpu = self._most(asked, self.request_gpus)
         most_gpu, plane = min(gpu.limit, requested), gpu.plane
         try:  # in the paper's traces all tasks without GPU always fit beside the most GPU
             return replace(self.least_power(asked, gpu.value, cpu_only), gpu_served=most_gpu, most_gpus=plane)
         except InfeasibleError:
-            vcpu = self._most(asked, self.cpu_only_vcpu, ((self._request, gpu.value),))
+            vcpu = self._most(asked, self.cpu_only_vcpu, ((self.request_gpus, gpu.value),))
             found = self.least_power(asked, gpu.value, vcpu.value)
             vcpu_served = min(vcpu.limit, cpu_only)
             return replace(found, gpu_served=most_gpu, cpu_only_served=vcpu_served, most_gpus=plane)
@@ -165,10 +165,10 @@ class ConfigurationLp:
     def least_power(self, counts: NDArray[Any], gpu_served: float, cpu_only_served: float) -> Bound:
         """The least power of any placement that serves at least these GPUs and this vCPU of tasks without GPU."""
         asked = counts.astype(np.float64)
-        found = self._minimise(asked, Aim(((self._request, gpu_served), (self.cpu_only_vcpu, cpu_only_served))))
+        found = self._minimise(asked, Aim(((self.request_gpus, gpu_served), (self.cpu_only_vcpu, cpu_only_served))))
         cpu_w = self._idle_cpu_w + found.socket_w
         return Bound(
-            gpu_requested=float(self._request @ asked),
+            gpu_requested=float(self.request_gpus @ asked),
             gpu_served=gpu_served,
             cpu_only_requested=float(self.cpu_only_vcpu @ asked),
             cpu_only_served=cpu_only_served,
