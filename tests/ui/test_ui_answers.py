@@ -225,6 +225,16 @@ def test_the_terms_of_ocs_add_up_to_its_score(sources: Sources) -> None:
         assert sum(node.terms[0]) == pytest.approx(node.scores[0][0])
 
 
+def test_why_says_of_numbered_terms_what_explain_says(sources: Sources, capsys: Any) -> None:
+    found = why(WhyRequest(**scene(sources, policy="ocs", task="3")), sources)
+    nodes, tasks = next(iter(sources.datacenters)), next(iter(sources.traces))
+    main(["explain", "--nodes", nodes, "--tasks", tasks, "--policy", "ocs", "--task", "share-2"])
+    printed = re.findall(r"^((?:slots|scarce|reserved)_\d+): (.*)$", capsys.readouterr().out, re.MULTILINE)
+    assert printed
+    assert set(printed) <= set(found.meanings.items())
+    assert set(found.meanings) <= set(found.components[0].terms)
+
+
 def test_a_task_that_fits_nowhere_has_its_reasons_and_no_node(sources: Sources) -> None:
     found = why(WhyRequest(**scene(sources, policy="fgd", task="never")), sources)
     assert (found.node, found.nodes, found.fitting) == ("", [], 0)

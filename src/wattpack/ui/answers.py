@@ -155,6 +155,7 @@ class Why(msgspec.Struct):
     chosen_by_auto: str
     steps: list[tuple[str, str]]
     components: list[Component]
+    meanings: dict[str, str]  # what numbered terms of the components stand for, by name
     nodes: list[NodeScores]
     fitting: int
     refused: list[NodeRefused]

@@ -37,6 +37,7 @@ def why(request: WhyRequest, sources: Sources) -> Why:
             Component(part.policy.name, part.weight, list(part.policy.term_names) if part.policy.terms > 1 else [])
             for part in found.mix.components
         ],
+        meanings=dict(found.meanings),
         nodes=[scores_of(then, n) for n in fitting[:SHOWN]],
         fitting=len(fitting),
         refused=[NodeRefused(names[n], type_text(found.datacenter, n), found.reason(n)) for n in refused[:SHOWN]],

@@ -107,6 +107,8 @@ function showTerms(box, why, component, c) {
     item.appendChild(element("i", undefined, `t${order % 10}`));
     item.append(component.terms[t]);
   });
+  const numbered = used.map((t) => component.terms[t]).filter((term) => why.meanings[term]);
+  if (numbered.length) box.append(element("p", numbered.map((term) => `${term}: ${why.meanings[term]}`).join("; "), "note meanings"));
   const heads = ["Node", ...used.map((t) => component.terms[t]), "Sum"];
   box.append(table(heads, nodes.map((node) => [node.node, ...used.map((t) => number(node.terms[c][t], 2)), number(node.scores[c][0], 2)]), `Terms of ${component.name}`, (place) => nodes[place].node === why.node));
 }
