@@ -93,7 +93,7 @@ def table(summary: Sequence[dict[str, Any]], regime: str) -> str:
     at = f"{WATTS_AT[0]} to {WATTS_AT[-1]}" if regime == FILL_UP else " ".join(map(str, STEADY_AT))
     lines = [
         f"| {regime}: policy | saving per GPU served, loads {at} | GRAR below FGD's - {GRAR_LOSS}, worst"
-        f" | watts above best mix + {WATTS_MORE:.1%}, worst | neither of these | above best safe mix or FGD, worst"
+        f" | watts above best mix + {WATTS_MORE:.1%}, worst | both aims kept | above best safe mix or FGD, worst"
         f" | gap to the bound / best mix's, loads {' '.join(map(str, BOUND_AT))} | settings |",
         "|" + "---|" * 8,
     ]

@@ -1,6 +1,6 @@
 """`python -m benchmarks fleets [--fleets 0-59] [--policies ...]`: policies on random fleets.
 
-Fleets 0 to 59 are for tuning; 100 to 159, 200 to 259, 300 to 359, 400 to 459 and 500 to 559 were held out and
+Fleets 0 to 59 and 600 to 659 are for tuning; 100 to 159, 200 to 259, ... 600 to 659 and 700 to 759 were held out and
 judged at the end of a round.
 Finished runs are kept in `out/fleets` and used again while the code that decides them is the same, so the same command
 goes on after Ctrl-C and only repeats what an edit of a policy changed.

@@ -13,7 +13,7 @@ from benchmarks.fleets import page_tables
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "research" / "fleets.md").read_text(encoding="utf-8")
-RESULT = json.loads((ROOT / "benchmarks" / "results" / "fleets-500-559.json").read_text(encoding="utf-8"))
+RESULT = json.loads((ROOT / "benchmarks" / "results" / "fleets-700-759.json").read_text(encoding="utf-8"))
 ROWS = {regime: [row for row in RESULT["rows"] if row["regime"] == regime] for regime in (FILL_UP, STEADY)}
 AIMS = [
     line
@@ -42,7 +42,7 @@ def test_every_table_of_the_page_is_that_of_the_results():
 
 def test_the_settings_are_as_many_as_the_page_says():
     assert (len(own(FILL_UP, "auto")), len(own(STEADY, "auto"))) == (120, 60)
-    assert RESULT["fleets"] == "500-559"
+    assert RESULT["fleets"] == "700-759"
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_the_settings_that_serve_as_fgd_are_those_that_the_page_says(policy, sai
     assert re.search(said.format(serve_as_fgd(FILL_UP, policy), serve_as_fgd(STEADY, policy)), AIMS[0])
 
 
-@pytest.mark.parametrize(("policy", "mix", "safe", "gap"), [("ocs", 81, 96, "0.87"), ("auto", 76, 99, "0.99")])
+@pytest.mark.parametrize(("policy", "mix", "safe", "gap"), [("ocs", 83, 97, "0.77"), ("auto", 78, 100, "0.90")])
 def test_the_watts_against_the_best_mix_the_best_safe_one_and_the_bound(policy, mix, safe, gap):
     assert percent(FILL_UP, policy, "above_mix") == mix
     assert percent(FILL_UP, policy, "above_safe") == safe
@@ -67,15 +67,35 @@ def test_the_watts_against_the_best_mix_the_best_safe_one_and_the_bound(policy, 
     assert [numbers[("ocs", "auto").index(policy)] for numbers in said] == [str(mix), str(safe), gap]
 
 
-def test_where_auto_draws_more_than_the_best_mix_that_mix_serves_less_than_fgd_in_28_of_29_fill_ups():
-    def key(row):
-        return row["fleet"], row["trace"], row["profile"]
+def key(row):
+    return row["fleet"], row["trace"], row["profile"]
 
-    high = {key(row): row for row in own(FILL_UP, "auto") if row["above_mix"] > WATTS_MORE}
+
+def best_mixes():
+    """The mix that draws least, by setting."""
     mixes = {}
     for row in sorted(ROWS[FILL_UP], key=lambda row: row["above_mix"]):
         if is_mix(row["policy"]):
             mixes.setdefault(key(row), row)
-    serve_less = [mixes[place]["grar_below"] for place in high if mixes[place]["grar_below"] < -GRAR_LOSS]
-    assert (len(high), len(serve_less), round(min(serve_less), 2)) == (29, 28, -0.14)
-    assert sum(row["chosen"] == "fgd" for row in high.values()) == 9
+    return mixes
+
+
+def test_where_auto_draws_more_than_the_best_mix_that_mix_serves_less_than_fgd_in_all_26_fill_ups():
+    high = {key(row): row for row in own(FILL_UP, "auto") if row["above_mix"] > WATTS_MORE}
+    serve_less = [best_mixes()[place]["grar_below"] for place in high]
+    assert (len(high), max(serve_less) < -GRAR_LOSS, round(min(serve_less), 2)) == (26, True, -0.17)
+    assert sum(row["chosen"] == "fgd" for row in high.values()) == 13
+
+
+def test_no_mix_that_serves_as_fgd_draws_less_than_auto_in_any_fill_up():
+    assert max(row["above_safe"] for row in own(FILL_UP, "auto")) <= 0
+
+
+def test_auto_saves_more_than_either_mix_in_both_regimes():
+    for regime in (FILL_UP, STEADY):
+        saving = {row["policy"]: row["saving"] for row in summarise(ROWS[regime])}
+        assert saving["auto"] > max(saving[policy] for policy in saving if is_mix(policy))
+
+
+def test_in_one_fill_up_no_policy_can_keep_both_aims():
+    assert sum(row["least_above_mix"] > WATTS_MORE for row in own(FILL_UP, "fgd")) == 1
