@@ -129,6 +129,14 @@ def test_of_two_members_that_draw_nearly_the_same_the_one_that_serves_more_is_ch
     assert chosen_of(monkeypatch, found | {"epsilon": (0.99, 210.6)}) == "ocs"
 
 
+def test_the_reason_says_where_a_little_more_is_drawn_to_serve_more():
+    fgd, less = searching.Member("fgd", 0.0, 250.0, 2), searching.Member("ocs", -0.0008, 210.0, 2)
+    safer = searching.Member("epsilon", 0.0, 210.42, 2)
+    said = choices._because(searching.Found("epsilon", (fgd, less, safer)), "fill-up")
+    assert "3 serve as much as FGD and it draws 0.2 % more than the least of them, to serve more: 210 W" in said
+    assert "it draws least: 210 W" in choices._because(searching.Found("ocs", (fgd, less, safer)), "fill-up")
+
+
 def test_the_choice_is_the_same_in_any_order_of_nodes_and_tasks():
     own, order = fleet(), np.random.default_rng(1).permutation(24)
     again = Workload(TRACE.classes[::-1], (3 - TRACE.sequence[::-1]).astype(np.int32), None, "other")
