@@ -131,9 +131,16 @@ def test_the_terms_of_ocs_are_bars_with_their_values_in_a_table(new_tab):
     tab.locator("#why-answer svg.bars rect").first.wait_for()
     assert tab.locator("#why-answer svg.bars rect").count() >= 10
     assert tab.locator("[aria-label='Terms of ocs'] tbody tr").count() == 10
-    numbered = [cell for cell in tab.locator("[aria-label='Terms of ocs'] th").all_inner_texts() if "_" in cell]
-    said = tab.locator("#why-answer .meanings").inner_text() if numbered else ""
-    assert [name for name in numbered if f"{name}: " not in said] == []
+
+
+def test_numbered_terms_of_ocs_are_said_in_words(new_tab, server):
+    from urllib.parse import urlencode
+
+    query = {"datacenter": server.nodes, "trace": server.tasks, "policy": "ocs", "seed": "", "task": "share-2"}
+    tab = new_tab(f"/why?{urlencode(query)}")
+    tab.locator("[aria-label='Terms of ocs'] tbody tr").first.wait_for()
+    assert "slots_1" in tab.locator("[aria-label='Terms of ocs'] th").all_inner_texts()
+    assert tab.locator("#why-answer .meanings").inner_text() == "slots_1: slots for tasks of 8 GPUs"
 
 
 def test_ask_about_a_task_a_pod_and_a_list(new_tab, server):
