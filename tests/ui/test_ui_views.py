@@ -88,6 +88,16 @@ def test_every_colour_of_the_map_is_another_picture_and_play_moves_it(new_tab, s
     assert tab.locator("#map-play").inner_text() == "Play"
 
 
+def test_no_form_can_be_sent_before_the_page_is_ready(browser, server):
+    """A click before that would send the form itself, which the page's security policy blocks without a word."""
+    for path, button in (("/", "#start-run"), ("/map", "#map-show"), ("/why", "#why-show"), ("/ask", "#ask-run")):
+        tab = browser.new_page()
+        tab.route("**/api/**", lambda route: None)  # an answer that does not come
+        tab.goto(server.url + path)
+        assert tab.locator(button).is_disabled(), path
+        tab.close()
+
+
 def test_why_has_the_numbers_of_explain(new_tab, server, capsys):
     from urllib.parse import urlencode
 

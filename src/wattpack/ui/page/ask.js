@@ -18,6 +18,7 @@ export async function openAsk() {
     });
     byId("ask-file").addEventListener("change", (event) => { [chosenFile] = event.target.files; });
     byId("ask-form").addEventListener("submit", (event) => { event.preventDefault(); load(); });
+    byId("ask-run").disabled = false; // a click before this would send the form, which the page may not
   }
   takeAddress("ask");
   byId("ask-load-value").textContent = Number(byId("ask-load").value).toFixed(2);
