@@ -144,6 +144,14 @@ def arrive(engine: Engine, task: Task, luck: tuple[float, float] = (0.0, 0.0)) -
     return (int(run.node[0]) if run.node[0] >= 0 else None), gpus_of(int(run.gpus[0]))
 
 
+def come_and_go(engine: Engine, task: Task, times: int) -> None:
+    """The task is placed and leaves again, so often."""
+    for _ in range(times):
+        node, gpus = arrive(engine, task)
+        assert node is not None
+        release(engine, task, node, gpus)
+
+
 def decide(engine: Engine, task: Task, luck: tuple[float, float] = (0.0, 0.0)) -> tuple[int | None, Gpus]:
     """Where the task would go now; nothing is placed."""
     seen = explained(engine, task, luck)

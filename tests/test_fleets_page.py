@@ -82,7 +82,8 @@ def best_mixes():
 
 def test_where_auto_draws_more_than_the_best_mix_that_mix_serves_less_than_fgd_in_all_26_fill_ups():
     high = {key(row): row for row in own(FILL_UP, "auto") if row["above_mix"] > WATTS_MORE}
-    serve_less = [best_mixes()[place]["grar_below"] for place in high]
+    mixes = best_mixes()
+    serve_less = [mixes[place]["grar_below"] for place in high]
     assert (len(high), max(serve_less) < -GRAR_LOSS, round(min(serve_less), 2)) == (26, True, -0.17)
     assert sum(row["chosen"] == "fgd" for row in high.values()) == 13
 

@@ -39,7 +39,9 @@ def test_without_the_later_task_the_earlier_one_takes_the_frugal_gpu() -> None:
     one = Served(np.array([1.0, 1.0]), np.zeros(2))
     least_w = ConfigurationLp(datacenter, [ANY, ONLY_T4]).solve(came[0]).power_w
     found_w = FillUpLp(datacenter, [ANY, ONLY_T4]).least_w_per_gpu(came, one)
-    assert found_w <= (least_w / 1 + least_w / 2) / 2 + 1e-9  # at the second load two GPUs could be served
+    # At the second load two GPUs could be served, so its watts are divided by two.
+    assert found_w == pytest.approx((least_w / 1 + least_w / 2) / 2, rel=1e-3)
+    assert found_w <= (least_w / 1 + least_w / 2) / 2 + 1e-9
 
 
 def test_what_cannot_be_served_is_said() -> None:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import reference
 from builders import (
     arrive,
+    come_and_go,
     decide,
     explained,
     make_datacenter,
@@ -277,10 +278,7 @@ def test_where_tasks_leave_slots_are_kept_for_their_number_to_vary(policy: str, 
     engine = make_engine(nodes, [small, eight], policy, trace=[small] * 48 + [eight])
     for node in range(2, 22):
         place(engine, small, node, (0,))
-    for _ in range(40):
-        chosen, gpus = arrive(engine, eight)
-        assert chosen is not None
-        release(engine, eight, chosen, gpus)
+    come_and_go(engine, eight, 40)
     place(engine, small, 0, (0,))
     params, memory = engine.plan.params, engine.state.memory
     assert (ocs_prices.growth(memory), memory[MEMORY.free_slots]) == (0, 8)

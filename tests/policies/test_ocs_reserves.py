@@ -7,7 +7,18 @@ import pytest
 from hypothesis import given
 
 import reference
-from builders import arrive, explained, make_datacenter, make_engine, make_node, make_target, make_task, place, release
+from builders import (
+    arrive,
+    come_and_go,
+    explained,
+    make_datacenter,
+    make_engine,
+    make_node,
+    make_target,
+    make_task,
+    place,
+    release,
+)
 from churn import Churn, churns
 from reference import Node, Task
 from wattpack.engine.core.engine import Engine
@@ -158,10 +169,7 @@ def test_where_tasks_leave_room_is_kept_for_their_number_to_vary(knob: float, ma
     engine = make_engine(FLEET, [SMALL, EIGHT], f"ocs@{knob}", trace=TRACE)
     for node in range(2, 22):
         place(engine, SMALL, node, (0,))
-    for _ in range(40):
-        node, gpus = arrive(engine, EIGHT)
-        assert node is not None
-        release(engine, EIGHT, node, gpus)
+    come_and_go(engine, EIGHT, 40)
     place(engine, SMALL, 0, (0,))
     params, memory = engine.plan.params, engine.state.memory
     assert growth(memory) == 0

@@ -2,7 +2,7 @@
 
 The configuration LP (lp.py) packs each load anew. Here what is placed stays: one LP has all loads, and a task that
 comes between two loads is placed then or never. Every fill-up is a solution, so none that serves as much draws less in
-the mean. It knows all tasks beforehand, and the nodes of a type are merged, so it is far below what policies reach.
+the mean. The LP knows all tasks beforehand and merges the nodes of a type, so policies stay above it.
 """
 
 from __future__ import annotations
@@ -97,6 +97,11 @@ class FillUpLp(ConfigurationLp):
         if solved.status != 0:
             raise RunError(f"the bound of the fill-up could not be computed: {solved.message}")
         prices = solved.ineqlin.marginals[: loads * len(self._limits)].reshape(loads, -1)
+        missing, patterns = self._price_patterns(prices, weight)
+        return float(solved.fun + self.idle_w * weight.sum()), missing, patterns
+
+    def _price_patterns(self, prices: Floats, weight: Floats) -> tuple[float, NDArray[np.int64]]:
+        """What unknown patterns may take off the value, and the best of them. prices: [loads, rows] of the limits."""
         missing, patterns = 0.0, [self._patterns[:0]]
         for price, weight_w in zip(prices, weight.tolist(), strict=True):
             gpu_price, size_price = self._pattern_prices(price)
@@ -104,4 +109,4 @@ class FillUpLp(ConfigurationLp):
             gain, found = self._pricing.best(size_price, fill_cost)
             missing += float(self._gpus @ np.maximum(gain, 0.0))
             patterns.append(found[(gain > 0) & (self._gpus > 0)])
-        return float(solved.fun + self.idle_w * weight.sum()), missing, np.concatenate(patterns)
+        return missing, np.concatenate(patterns)

@@ -53,6 +53,7 @@ FADE = 1 - 1 / 2000  # per arrival
 # Shares of the datacenter whose demand is planned for: slots soon; scarce shapes where as much leaves as arrives.
 SLOT_WINDOW = 0.3
 STEADY_WINDOW = 0.1
+KEPT_SPREADS = 1.5  # what is kept for others costs at most so many times the spread
 
 
 @kernel
@@ -83,9 +84,14 @@ def more_than_now(tasks: float, gamma: float, params: Floats) -> float:
 
 
 @kernel
+def kept_w(short: float, short_of_more: float, gamma: float, params: Floats) -> float:
+    """The price of what is kept: for all that is to come in a fill-up, where tasks leave for more of them than now."""
+    return KEPT_SPREADS * params[PARAM.spread_w] * (gamma * short**20 + (1 - gamma) * short_of_more**20)
+
+
+@kernel
 def reserve_prices(to_fill: float, in_use: float, gamma: float, params: Floats, memory: Floats, prices: Floats) -> None:
     """-sigma for each request that room is kept for; `to_fill`, `in_use`: GPUs."""
-    full_w = 1.5 * params[PARAM.spread_w]
     for r in range(MAX_RESERVES):
         prices[TERM.reserved + r] = 0.0
     for r in range(int(params[PARAM.reserve_count])):
@@ -97,7 +103,7 @@ def reserve_prices(to_fill: float, in_use: float, gamma: float, params: Floats, 
         more = more_than_now(params[PARAM.reserve_demand + r] * in_use, gamma, params)
         short_of_more = shortage(more, memory[MEMORY.reserve_room + r])
         if max(short, short_of_more) > 0.5:
-            prices[TERM.reserved + r] = -full_w * (gamma * short**20 + (1 - gamma) * short_of_more**20)
+            prices[TERM.reserved + r] = -kept_w(short, short_of_more, gamma, params)
 
 
 @kernel
@@ -109,8 +115,7 @@ def weigh(task: TaskRecord, world: WorldRecord, params: Floats, memory: Floats, 
     to_come = max(rest - params[PARAM.last_part], 0.0)
     ramp = max(0.0, (used - 0.8) / 0.2)
     gamma = growth(memory)
-    gpu_w, full_w = params[PARAM.gpu_w], 1.5 * params[PARAM.spread_w]
-    reserve_w = gamma * full_w
+    gpu_w, reserve_w = params[PARAM.gpu_w], gamma * KEPT_SPREADS * params[PARAM.spread_w]
     growing, steady = gamma * (1.5 + 13 * ramp) * gpu_w, (1 - gamma) * (0.75 + 3 * ramp) * gpu_w
     # With departures the look ahead ends at 85 % use: above, it refused up to 0.007 more (multigpu50 at load 0.95).
     # It ignores constraints: where tasks have them it drew up to 0.9 % more (gpuspec25 at load 0.7).
@@ -138,7 +143,7 @@ def weigh(task: TaskRecord, world: WorldRecord, params: Floats, memory: Floats, 
             continue
         # With 1.5 instead of 0.3, multigpu50 saves 0.3 points less at 0.8; without `mu` its GRAR at 1.0 falls by 0.006.
         # Without the second part, tasks of 8 GPUs are refused where the only nodes for them are the most frugal ones.
-        reserved_w = reserve_w * reserved**20 + (1 - gamma) * full_w * short_of_more**20
+        reserved_w = kept_w(reserved, short_of_more, gamma, params)
         prices[TERM.slots + i] = -((0.3 * growing + steady) * short**6 + reserved_w)
         shortest = max(shortest, short)
     # mu. Without it, power-hungry nodes short of vCPU fill last and strand 16 GPUs (multigpu50).
