@@ -91,7 +91,8 @@ place.executors_open = 1
 for said in ("ready", "first", "second"):  # never through: what ends it is the watching thread
     try:
         print(said, flush=True)
-        time.sleep(3600)
+        for _ in range(36_000):  # one sleep of an hour misses a signal that comes just before it starts
+            time.sleep(0.1)
     except KeyboardInterrupt:
         pass
 """
