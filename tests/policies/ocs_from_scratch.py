@@ -131,12 +131,12 @@ def share_asked(a: frozenset[Shape], found: Demands, usable: list[tuple[Shape, f
 
 
 def watched(found: Demands, usable: list[tuple[Shape, float]], capacity: float) -> Demands:
-    """The sets of which at least 0.3 may be asked for, or 0.1 where models are named, each with the demand that no
+    """The sets of which at least 0.3 may be asked for, or 0.01 where models are named, each with the demand that no
     smaller one of them has."""
     kept: list[frozenset[Shape]] = []
     for a in found:
         named = any(found[b][1] > 0 for b in found if b <= a)
-        if share_asked(a, found, usable, capacity) > (0.1 if named else 0.3):
+        if share_asked(a, found, usable, capacity) > (0.01 if named else 0.3):
             kept.append(a)
     own = {a: [b for b in found if b <= a and not any(b <= c < a for c in kept)] for a in kept}
     return {a: (sum(found[b][0] for b in own[a]), sum(found[b][1] for b in own[a])) for a in sorted(kept, key=len)}
@@ -292,9 +292,9 @@ def plain_costs(nodes: list[Node], task: Task, known: Statistics, growth: Growth
         cost = sum(reference.node_power_w(node)) - before[0] + 0.03 * 105 / 32 * idle_vcpu_of(node)
         cost += (powered_sockets_of(node) - powered) * (fair_socket_w(node, known) - 105)
         cost += look * 0.5 * (ahead - ahead_of(node, known)) + (1 - look) * tight
-        cost += (
-            stranding_price * (stranded_of(node, known) - before[1]) + (price + shape_prices[shape_of(node)]) * taken
-        )
+        stranded = stranded_of(node, known) - before[1]
+        cost += stranding_price * stranded + price * taken
+        cost += shape_prices[shape_of(node)] * max(taken, taken + stranded)
         cost += (gamma * 0.002 + (1 - gamma) * (0.06 + 0.6 * r)) * w * before[2] * max(1, taken)
         cost += price * known.fragments * (reference.fragmentation(node, known.cut) - lost_before) / 1000
         for s, (cpu_milli, _) in known.sizes.items():

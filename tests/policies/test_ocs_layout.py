@@ -42,7 +42,7 @@ def test_no_two_parts_share_a_place(places: tuple[int, ...]) -> None:
 
 
 def test_every_term_has_a_name_and_the_notes_have_room_in_a_node() -> None:
-    assert len(OCS.term_names) == OCS.terms == layout.TERM.plan == 35
-    assert len(OCSPLAN.term_names) == OCSPLAN.terms == layout.TERM.end == 51
+    assert len(OCS.term_names) == OCS.terms == layout.TERM.plan == 43
+    assert len(OCSPLAN.term_names) == OCSPLAN.terms == layout.TERM.end == 59
     assert OCS.term_names[layout.TERM.scarce] == "scarce_1"
     assert layout.NOTE.end <= NOTES

@@ -28,7 +28,7 @@ from wattpack.policies.ocs.fleet import fleet_watts, node_shapes, placeable
 from wattpack.policies.ocs.layout import MAX_RESERVES, MEMORY, PARAM, TERM
 from wattpack.policies.ocs.policy import ocs_policy
 from wattpack.policies.ocs.prices import growth
-from wattpack.policies.ocs.reserves import LEAST_ASKED, Request, holders_of, scarce_requests
+from wattpack.policies.ocs.reserves import LEAST_ASKED, MOST_ASKED_FOR, Request, holders_of, scarce_requests
 
 SMALL, EIGHT = make_task(gpu=1, cpu=4), make_task(gpu=8, cpu=60)
 # Only the two T4 nodes hold a task of 8 GPUs and 60 vCPU, and they draw least.
@@ -64,14 +64,33 @@ def test_the_request_that_only_few_nodes_hold_is_watched_with_its_demand_and_roo
 
 def test_what_most_tasks_depend_on_is_not_watched_nor_what_is_hardly_asked_for() -> None:
     assert requests_of(FLEET, [SMALL] * 4 + [EIGHT] * 2) == ()  # eights ask for 80 % of the GPUs
-    room, demand = 2, 2 / 96
-    assert requests_of(FLEET, TRACE, LEAST_ASKED * room / demand * 0.99) == ()
-    assert len(requests_of(FLEET, TRACE, LEAST_ASKED * room / demand * 1.01)) == 1
+    large = make_task(gpu=1, cpu=60)
+    trace, room, demand = [SMALL] * 80 + [large] * 2, 2, 2 / 82
+    assert requests_of(FLEET, trace, LEAST_ASKED * room / demand * 0.99) == ()
+    assert len(requests_of(FLEET, trace, LEAST_ASKED * room / demand * 1.01)) == 1
+
+
+def test_a_request_of_several_gpus_is_watched_even_if_it_is_asked_for_once_in_many_runs() -> None:
+    """1 in 10,000: two standard deviations of that are 0.02 tasks, 0.01 of the two places."""
+    demand = 2 / 96
+    assert requests_of(FLEET, TRACE, 0.9e-4 / demand) == ()
+    assert len(requests_of(FLEET, TRACE, 1.1e-4 / demand)) == 1
+
+
+def test_requests_of_one_gpu_leave_places_to_rare_ones_of_several() -> None:
+    """Twenty-five kinds of tasks of one GPU are asked for far more often than tasks of 8 GPUs, against their room."""
+    kinds = [
+        make_task(gpu=1, cpu=2 * 1.5**k, spec=spec) for k in range(5) for spec in ("T4", "G3", "P100", "V100M16", "G2")
+    ]
+    nodes = [make_node(gpus=8, cpu=64, model=model) for model in ("T4", "G3", "P100", "V100M16", "G2")]
+    watched = requests_of(nodes, [SMALL] * 200 + kinds + [make_task(gpu=8, cpu=60)], 60.0)
+    assert sum(one.num_gpu == 1 for one in watched) == MOST_ASKED_FOR
+    assert sum(one.num_gpu == 8 for one in watched) == 1
 
 
 def test_requests_that_differ_by_little_vcpu_have_one_reserve_and_other_models_their_own() -> None:
     near, far = make_task(gpu=8, cpu=58), make_task(gpu=8, cpu=40)
-    watched = requests_of(FLEET, [*TRACE, near, far])
+    watched = requests_of(FLEET, [*TRACE, near, far], 50.0)
     assert sorted(one.cpu_milli for one in watched) == [40_000, 58_000]  # of two alike the one that is asked for more
     named = make_task(gpu=1, cpu=4, spec="T4")
     assert {one.num_gpu for one in requests_of(FLEET, [*TRACE, named])} == {1, 8}

@@ -1,5 +1,7 @@
 """Scarcity in `ocs`: which node shapes a class depends on, which sets have a price, and demand that fits nowhere."""
 
+import math
+
 import pytest
 
 from builders import decide, explained, make_datacenter, make_engine, make_node, make_target, make_task, place
@@ -7,7 +9,7 @@ from reference import Node, Task
 from wattpack.model.power import LINEAR, PAPER
 from wattpack.policies.ocs import scarcity
 from wattpack.policies.ocs.fleet import fleet_watts, node_shapes, placeable
-from wattpack.policies.ocs.layout import PARAM, TERM
+from wattpack.policies.ocs.layout import MEMORY, PARAM, TERM
 from wattpack.policies.ocs.policy import OCS
 
 SMALL, WIDE, EIGHT = make_task(gpu=1, cpu=4), make_task(gpu=1, cpu=24), make_task(gpu=8, cpu=64)
@@ -99,13 +101,38 @@ def test_a_set_that_little_is_asked_of_has_no_price() -> None:
     assert params[PARAM.end :].tolist() == [-1, -1]
 
 
-def test_a_set_that_a_few_tasks_name_has_a_price() -> None:
-    """One GPU in ten is asked for on T4, which are 8 of 12: too little for a price only if no task named the model."""
+@pytest.mark.parametrize(("others", "watched"), [(9, 1), (99, 1), (199, 0)])
+def test_a_set_that_a_few_tasks_name_has_a_price(others: int, watched: int) -> None:
+    """One GPU in 10, 100 or 200 is asked for on T4, which are 8 of 12. Of other sets 10 % would be too little."""
     datacenter = make_datacenter([make_node(gpus=8, cpu=128, model="T4"), make_node(gpus=4, cpu=128)])
-    named = [SMALL] * 9 + [make_task(gpu=1, cpu=4, spec="T4")]
+    named = [SMALL] * others + [make_task(gpu=1, cpu=4, spec="T4")]
     params = OCS.prepare(datacenter, make_target(named), PAPER)
-    assert params[PARAM.set_count] == 1
-    assert params[PARAM.set_named] == pytest.approx(0.1)
+    assert params[PARAM.set_count] == watched
+    if watched:
+        assert params[PARAM.set_named] == pytest.approx(1 / (others + 1))
+
+
+def test_a_knob_above_1_keeps_named_models_for_more_tasks_than_expected() -> None:
+    """A tenth of the demand names T4, whose 8 GPUs are free but for one; u is 1 of 12."""
+    nodes = [make_node(gpus=8, cpu=128, model="T4"), make_node(gpus=4, cpu=128, model="G3")]
+    trace = [SMALL] * 9 + [make_task(gpu=1, cpu=4, spec="T4")]
+    _, spread_w = fleet_watts(make_datacenter(nodes), PAPER)
+    for knob, margin in ((1, 0), (3, 2), (11, 3)):
+        engine = make_engine(nodes, [SMALL], f"ocs@{knob}", trace=trace)
+        place(engine, SMALL, 0, (0,))
+        named = 0.1 * 11  # of the 11 GPUs that are still to fill
+        short = (named + margin * math.sqrt(named)) / engine.state.memory[MEMORY.set_usable]
+        price = 1.5 * spread_w * short**20 if short > 0.3 else 0.0
+        assert -explained(engine, SMALL).priced[TERM.scarce : TERM.stranded].sum(axis=0)[0] == pytest.approx(price)
+
+
+def test_a_task_without_gpu_pays_for_the_gpus_of_a_scarce_model_that_it_leaves_without_vcpu() -> None:
+    nodes = [make_node(gpus=8, cpu=64, model="T4"), make_node(gpus=8, cpu=512, model="G3")]
+    named, no_gpu = make_task(gpu=1, cpu=8, spec="T4"), make_task(gpu=0, cpu=32)
+    engine = make_engine(nodes, [no_gpu], "ocs@1", trace=[SMALL, named, no_gpu])
+    scarce = -explained(engine, no_gpu).priced[TERM.scarce : TERM.stranded].sum(axis=0)
+    assert scarce[0] > 1
+    assert scarce[1] == 0
 
 
 def test_of_too_many_sets_those_are_watched_of_which_most_is_asked_for() -> None:

@@ -21,7 +21,7 @@ QUANTILES = 20  # equal parts of the demand, by vCPU per GPU
 MAX_SIZES = 4  # multi-GPU sizes with a price: those with the most demand
 MAX_SETS = 24  # sets of node shapes that tasks depend on (scarcity.py)
 MAX_GROUPS = 8  # groups of node shapes: shapes that are in the same sets have one price
-MAX_RESERVES = 16  # requests that room is kept for (reserves.py)
+MAX_RESERVES = 24  # requests that room is kept for (reserves.py)
 # Of a plan (plan.py). A fleet or target with more has no plan.
 MAX_CLASSES, MAX_KINDS, MAX_TYPES = 1024, 96, 16
 SLICES = 7  # equal parts of the load that is planned for
@@ -59,7 +59,7 @@ class Terms(NamedTuple):
     gpus: int  # dS + dV, GPUs
     drain: int  # GV * max(1, dV)
     slots: int  # [MAX_SIZES] dB_s, GPUs
-    scarce: int  # [MAX_GROUPS] dV on nodes of a group of shapes, 0 elsewhere
+    scarce: int  # [MAX_GROUPS] max(dV, dV + dS) on nodes of a group of shapes, 0 elsewhere
     stranded: int  # dS, GPUs
     fragments: int  # dF, GPUs
     reserved: int  # [MAX_RESERVES] room taken from tasks that it is kept for, GPUs

@@ -6,7 +6,7 @@
           + lambda * (dS + dV)                gpus: GPUs stranded for want of vCPU; worth of the GPU part taken
           + drain * GV * max(1, dV)           drain: avoid nearly empty nodes, above all where tasks leave
           + sum over s of pi_s * dB_s         slots: places lost for tasks of s GPUs
-          + pi_group * dV                     scarce: more on node shapes that other tasks depend on
+          + pi_group * max(dV, dV + dS)       scarce: more on node shapes that other tasks depend on
           + mu * dS                           stranded: more for stranding while slots are short
           + phi * dF                          fragments: GPUs that classes can no longer use, where vCPU is short
           + sum over r of sigma_r * dR_r      reserved: room taken from requests that few nodes can hold
@@ -142,7 +142,8 @@ def score(node: NodeRecord, task: TaskRecord, world: WorldRecord, params: Floats
         terms[TERM.scarce + group] = 0.0
     group = int(params[PARAM.end + node.type])
     if group >= 0:
-        terms[TERM.scarce + group] = taken
+        # Tasks without GPU too: they took the vCPU of scarce shapes for nothing, and GPUs that others name stranded.
+        terms[TERM.scarce + group] = max(taken, terms[TERM.gpus])
     if params[PARAM.fragments] > 0:
         tally(node, world)
         after = fragmentation_after(node, task, max(gpu, 0), world)

@@ -6,7 +6,7 @@
     gamma  = 1 while tasks only arrive, 0 where as much leaves as arrives
     w      = watts of a typical GPU, spread = most watts between two places (fleet.py)
     lambda = gamma * (1.5 + 13 r) w + (1 - gamma) * (0.75 + 3 r) w    `growing` + `steady`, watts per GPU
-    x      = min(1, demand that is planned for / what is free for it)    a shortage
+    x      = min(1, demand that is planned for / what is free for it)    a shortage; x_A with the margin m, as y
     y      = the same for all demand to come, with the margin m of a knob above 1: m standard deviations more
     v      = (1 + m) standard deviations of the tasks that are there / what is free for them    where tasks leave
     pi_s   = (0.3 growing + steady) * x_s**6 + 1.5 spread * (gamma * y_s**20 + (1 - gamma) * v_s**20)    slots of s GPUs
@@ -153,8 +153,6 @@ def weigh(task: TaskRecord, world: WorldRecord, params: Floats, memory: Floats, 
         prices[TERM.scarce + group] = 0.0
     if params[PARAM.class_count] > 0:
         plan_prices(task, params, memory, gamma, prices)
-    if task.num_gpu == 0:  # takes no GPU of a scarce shape
-        return
     # A fill-up reserves scarce shapes for all demand that is planned for; where tasks leave, a small reserve suffices.
     steady_part = (1 - gamma) * min(rest, STEADY_WINDOW)
     structure = (gamma * to_come + steady_part) * capacity
@@ -165,6 +163,7 @@ def weigh(task: TaskRecord, world: WorldRecord, params: Floats, memory: Floats, 
         for b in range(a + 1):
             if params[PARAM.set_within + a * MAX_SETS + b] > 0:
                 planned = params[PARAM.set_structure + b] * structure + params[PARAM.set_named + b] * named
+                planned += params[PARAM.margin] * math.sqrt(planned)
                 # Little of what a smaller set can never hold makes other shapes scarce: it is refused in any case.
                 asked += min(planned, max(memory[MEMORY.set_usable + b], params[PARAM.set_held + b] * planned))
         short = shortage(asked, supply)
