@@ -137,6 +137,26 @@ def test_a_model_without_a_power_entry_is_an_error_that_names_it_and_the_known_o
         PAPER.cpu("EPYC")
 
 
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("H100", '(perhaps H100-80GB-HBM3 or H100-PCIe or H100-NVL; for another GPU put [gpu."H100"] idle_w = ..'),
+        ("l40s", "(perhaps L40S; for another GPU put"),
+        ("MI355X", '(the catalog has only its limit, 1400 W: put [gpu."MI355X"] idle_w = .., a line each, into FILE'),
+        ("X100", '(no power entry: put [gpu."X100"] idle_w = .. context_w = .. max_w = .., a line each, into FILE'),
+    ],
+)
+def test_an_unknown_model_comes_with_what_it_may_be_and_with_what_is_missing(name: str, said: str) -> None:
+    with pytest.raises(UserError) as fault:
+        PAPER.gpu(name)
+    assert said in str(fault.value)
+
+
+def test_a_cpu_of_which_only_the_maximum_is_known_asks_for_its_idle_watts_alone() -> None:
+    with pytest.raises(UserError, match=r"\(the catalog has only its cores and its maximum: put .* idle_w = \.\., a"):
+        PAPER.cpu("EPYC 9654")
+
+
 def test_fractions_of_a_watt_are_kept_to_the_milliwatt() -> None:
     profile = make_profile(GpuPower(16.8, 72.25, context_w=72.25), CpuPower(8, 9.5, 65.125))
     assert draw_table_mw(("X", ""), profile)[:, [0, 1, 1000]].tolist() == [[16_800, 72_250, 72_250], [0, 0, 0]]

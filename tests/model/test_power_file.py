@@ -63,6 +63,7 @@ def test_the_example_of_the_format_is_read_whole() -> None:
         ('[gpu."X"]\nidle_w = inf', 'gpu."X".idle_w: inf, expected watts'),
         ('[gpu."X"]\nidle_w = true', 'gpu."X".idle_w: True, expected watts'),
         ('[gpu."X"]\nmax_w = "much"', 'gpu."X".max_w: much, expected watts above 0'),
+        ('[gpu."X"]\nidle_w = "10"', "gpu.\"X\".idle_w: '10', expected watts"),
         ('[gpu."X"]\nmax_w = 1e9', 'gpu."X".max_w: 1000000000.0, expected watts above 0 and at most 1,000,000'),
         ('[gpu."X"]\nexponent = 0', 'gpu."X".exponent: 0, expected an exponent above 0'),
         ('[gpu."X"]\nshare_of_limit = 1.1', 'gpu."X".share_of_limit: 1.1, expected a share above 0 and at most 1'),

@@ -7,7 +7,7 @@ import pytest
 from wattpack.errors import UserError
 from wattpack.model.power import MEASURED, PAPER, PROFILES, CpuPower, GpuPower
 from wattpack.model.power_file import GpuItem, PowerFile, parse_power
-from wattpack.model.power_overlay import ADDED, FORMS, OVERRIDDEN, Overlay, lay_over
+from wattpack.model.power_overlay import ADDED, FORMS, OVERRIDDEN, UNCHANGED, Overlay, lay_over
 
 
 def over(text: str, profile: str | None = None) -> Overlay:
@@ -86,6 +86,24 @@ def test_a_share_of_the_limit_holds_for_all_models_without_an_entry() -> None:
     assert (paper.gpu("A100").max_w, paper.gpu("A100").context_w, paper.gpu("H200").max_w) == (200, 200, 350)
 
 
+def test_a_share_below_what_a_gpu_draws_without_work_is_one_fault_of_the_share() -> None:
+    """Of the readings, an H800's context (119 of 700 W) fits in 0.25, a T4's (28 of 70 W) is the largest share."""
+    assert refused("share_of_limit = 0.25", "measured") == (
+        "own.toml: share_of_limit: 0.25, expected at least 0.4 for all models, as T4 draws 28 of 70 W without work; "
+        "or a share_of_limit in the entries of your own GPUs"
+    )
+    assert over("share_of_limit = 0.4", "measured").profile.gpu("T4").max_w == 28
+    own = over("[gpu.H800]\nshare_of_limit = 0.25", "measured").profile
+    assert own.gpu("H800").max_w == 175
+
+
+def test_an_entry_with_the_watts_of_the_profile_leaves_the_model_unchanged() -> None:
+    overlay = over("[gpu.T4]\nidle_w = 10\nmax_w = 70\n[gpu.A10]\n[gpu.A100]\nmax_w = 399\n[cpu.'EPYC 7763']\n")
+    assert [(change.name, change.status) for change in overlay.changes] == [
+        *(("T4", UNCHANGED), ("A10", UNCHANGED), ("A100", OVERRIDDEN), ("EPYC 7763", UNCHANGED))
+    ]
+
+
 def test_a_partial_entry_inherits_and_says_from_where() -> None:
     """An A100 capped at 300 W: the paper's step follows the maximum."""
     overlay = over("[gpu.A100]\nmax_w = 300\n")
@@ -104,13 +122,25 @@ def test_a_partial_entry_inherits_and_says_from_where() -> None:
 def test_like_inherits_from_another_model() -> None:
     gpu = over('profile = "measured"\n[gpu.H100-NVL]\nlike = "H100-80GB-HBM3"\nmax_w = 380\n').profile.gpu("H100-NVL")
     assert gpu == GpuPower(70, 380, context_w=119)
-    assert 'gpu."X".like: H100, expected a model such as' in refused('[gpu.X]\nlike = "H100"')
+    meant = "H100-80GB-HBM3, H100-PCIe, H100-NVL"
+    assert f'gpu."X".like: H100, expected a model such as {meant}' in refused('[gpu.X]\nlike = "H100"')
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [("H100", "H100-80GB-HBM3, H100-PCIe, H100-NVL"), ("h100_sxm", "H100-80GB-HBM3"), ("t4", "T4")],
+)
+def test_an_entry_under_another_name_of_a_model_is_told_the_catalogs_name(name: str, meant: str) -> None:
+    assert refused(f"[gpu.{name}]\nidle_w = 9") == (
+        f'own.toml: gpu."{name}": no max_w, expected it here: the catalog does not have it, '
+        f"or the name of a model that it knows: {meant}"
+    )
 
 
 def test_a_model_of_which_the_catalog_has_only_the_limit_needs_only_its_idle_power() -> None:
     assert over("[gpu.GB300]\nidle_w = 150\n", "measured").profile.gpu("GB300").max_w == pytest.approx(980)
     assert refused("[gpu.GB300]") == (
-        'own.toml: gpu."GB300": no idle_w, expected them for a model without a catalog entry'
+        'own.toml: gpu."GB300": no idle_w, expected it here: the catalog does not have it'
     )
 
 

@@ -11,7 +11,7 @@ from wattpack.cli.streams import note
 from wattpack.datasets.power_files import read_power_file
 from wattpack.errors import UserError
 from wattpack.model.power import PAPER, PROFILES, PowerProfile
-from wattpack.model.power_overlay import ADDED, OVERRIDDEN, Overlay
+from wattpack.model.power_overlay import ADDED, OVERRIDDEN, UNCHANGED, Overlay
 
 if TYPE_CHECKING:
     from wattpack.kube.config import Config
@@ -61,7 +61,8 @@ def overlay_line(file: Path, overlay: Overlay) -> str:
                 f"{key} {value.value:g}" if not isinstance(value.value, str) else f"{key} {value.value}"
                 for key, value in change.values.items()
             ]
-    inherited = sum(value.origin != "file" for change in overlay.changes for value in change.values.values())
+    changed = [change for change in overlay.changes if change.status != UNCHANGED]
+    inherited = sum(value.origin != "file" for change in changed for value in change.values.values())
     if inherited:
         parts.append(f"{inherited} values inherited (wattpack power --power {file} shows them)")
     return f"{file} over the profile {overlay.parent.name}: {'; '.join(parts) or 'changes nothing'}"

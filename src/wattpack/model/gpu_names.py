@@ -112,6 +112,12 @@ def possible_models(label: str) -> tuple[str, ...]:
     return _SEVERAL.get(words(label), ())
 
 
+def models_meant(name: str) -> tuple[str, ...]:
+    """The models of the catalog that somebody may mean who writes a name that is in no profile."""
+    one = catalog_name(name)
+    return (one,) if one and one != name else possible_models(name)
+
+
 def entry_name(product: str) -> str:
     """The name under which a product is, or would be, in the catalog."""
     return catalog_name(product) or stripped(product)

@@ -16,6 +16,7 @@ import numpy as np
 from wattpack.errors import UserError
 from wattpack.jit import inner_kernel, kernel
 from wattpack.model.catalog import CPUS, GPUS, PAPER_NAMES
+from wattpack.model.gpu_names import models_meant
 from wattpack.model.records import Integers, NodeRecord, TaskRecord
 
 GPU_MILLI = 1000
@@ -100,14 +101,20 @@ ENTRY_KEYS = {"gpu": "idle_w = .. context_w = .. max_w = ..", "cpu": "cores = ..
 
 def entry_to_add(table: str, model: str) -> str:
     """The four lines that a power file needs for a model, in one line."""
-    return f"[{table}.{json.dumps(model)}] {ENTRY_KEYS[table]}"
+    return f"[{table}.{json.dumps(model, ensure_ascii=False)}] {ENTRY_KEYS[table]}"
 
 
 def _add(table: str, model: str) -> str:
     """What to do about a model without watts; a name that cannot be one is only unknown."""
     if not 0 < len(model) <= 200 or not model.isprintable():
         return "(no power entry)"
-    return f"(no power entry: put {entry_to_add(table, model)}, a line each, into FILE.toml and pass --power FILE.toml)"
+    if (table == "gpu" and model in GPUS) or (table == "cpu" and model in CPUS):  # listed, but not all of it is known
+        has = f"its limit, {GPUS[model].limit_w:g} W" if table == "gpu" else "its cores and its maximum"
+        lines = f"[{table}.{json.dumps(model)}] idle_w = .."
+        return f"(the catalog has only {has}: put {lines}, a line each, into FILE.toml and pass --power FILE.toml)"
+    meant = models_meant(model) if table == "gpu" else ()
+    first = f"perhaps {' or '.join(meant)}; for another GPU put" if meant else "no power entry: put"
+    return f"({first} {entry_to_add(table, model)}, a line each, into FILE.toml and pass --power FILE.toml)"
 
 
 PAPER_WATTS = {  # idle, maximum

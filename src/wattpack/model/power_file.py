@@ -35,6 +35,7 @@ What an entry says wins in every profile; the rest is inherited (`power_overlay.
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Callable, Mapping
 from itertools import pairwise
@@ -52,6 +53,8 @@ MAX_TEXT = 200
 MAX_W = 1e6
 MAX_CORES = 10_000
 PROFILE_NAMES = ("paper", "linear", "concave", "measured")
+
+_LIKE_NUMBER = re.compile(r"[-+0-9.,_eE ]+")
 
 Points = tuple[tuple[float, float], ...]  # (share in use, W)
 
@@ -262,8 +265,9 @@ def _at(place: str, name: str) -> str:
 
 
 def _short(value: object) -> str:
-    """A value as a line can hold it."""
-    text = value if isinstance(value, str) and value.isprintable() and value else repr(value)
+    """A value as a line can hold it. A text that reads like a number keeps its quotes: they are what is wrong."""
+    bare = isinstance(value, str) and value.isprintable() and value and not _LIKE_NUMBER.fullmatch(value)
+    text = str(value) if bare else repr(value)
     return text if len(text) <= 60 else f"{text[:40]}... ({len(text):,} characters)"
 
 

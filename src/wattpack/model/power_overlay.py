@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from math import ceil
 from typing import NamedTuple
 
 from wattpack.errors import UserError
 from wattpack.model.catalog import CPUS, GPUS, PAPER_NAMES
+from wattpack.model.gpu_names import models_meant
 from wattpack.model.power import (
     CONCAVE,
     LINEAR,
@@ -27,6 +29,7 @@ from wattpack.model.power import (
 from wattpack.model.power_file import CpuItem, GpuItem, Points, PowerFile
 
 ADDED, OVERRIDDEN, SET = "added", "overridden", "set"
+UNCHANGED = "unchanged"  # the entry has the watts that the profile has already
 MAX_MODELS_NAMED = 5  # in a fault
 
 
@@ -59,7 +62,7 @@ class Change:
 
     table: str  # gpu, cpu, node, or "" for keys of the file's head
     name: str  # of the model; "" for node and the head
-    status: str  # ADDED, OVERRIDDEN or SET
+    status: str  # ADDED, OVERRIDDEN, UNCHANGED or SET
     values: Mapping[str, Value]
 
 
@@ -160,13 +163,14 @@ class _Reader:
             self._take_context(values, item, like)
             inherited = parent.exponent if parent is not None else self.form.exponent
             _take(values, "exponent", item.exponent, inherited, self.parent.name)
-        if not self._is_whole(at, values):
+        if not self._is_whole(at, name, values):
             return None
-        for key in ("source", "confidence", "samples", "fit_error_w"):
+        for key in ("limit_w", "source", "confidence", "samples", "fit_error_w"):
             _take(values, key, getattr(item, key), None, "")
-        self.changes.append(Change("gpu", name, OVERRIDDEN if self.known(name) else ADDED, values))
         idle_w, max_w, context_w = (float(values[key].value) for key in ("idle_w", "max_w", "context_w"))
-        return GpuPower(idle_w, max_w, context_w, float(values["exponent"].value) if not points else 1.0, points)
+        found = GpuPower(idle_w, max_w, context_w, float(values["exponent"].value) if not points else 1.0, points)
+        self.changes.append(Change("gpu", name, _status(found, self.known(name)), values))
+        return found
 
     def _of(self, like: str) -> str:
         return f"{self.parent.name}, {like}"
@@ -201,13 +205,13 @@ class _Reader:
             return
         _take(values, "context_w", item.context_w, inherited, origin)
 
-    def _is_whole(self, at: str, values: Mapping[str, Value]) -> bool:
+    def _is_whole(self, at: str, name: str, values: Mapping[str, Value]) -> bool:
         """Whether idle and maximum are there, and idle <= context <= maximum."""
         missing = [key for key in ("idle_w", "max_w") if key not in values]
         if missing:
-            self.faults.append(
-                f"{at}: no {' and no '.join(missing)}, expected them for a model without a catalog entry"
-            )
+            meant = models_meant(name)
+            other = f", or the name of a model that it knows: {', '.join(meant)}" if meant else ""
+            self.faults.append(f"{at}: {_missing(missing)}{other}")
             return False
         for low, high in (("idle_w", "context_w"), ("context_w", "max_w")):
             if float(values[low].value) > float(values[high].value):
@@ -219,12 +223,25 @@ class _Reader:
 
     def rescaled(self, own: Iterable[str]) -> dict[str, GpuPower]:
         """All models of the profile with the file's share of the limit, but those that have an entry or a curve."""
-        found, before = {}, len(self.changes)
+        found, before, faults = {}, len(self.changes), len(self.faults)
+        too_much = []  # (share of the limit, watts, limit, model): GPUs that draw more without work
         for name in sorted({*self.parent.known_gpus} - {*own}):
             gpu, known = self.gpu(name, GpuItem()), self.known(name)
             if gpu is not None and known is not None and not known.points:
                 found[name] = gpu
-        del self.changes[before:]  # one line for all of them
+            elif gpu is None and known is not None:
+                least_w = known.idle_w if self.form.context == "maximum" else known.context_w
+                limit_w = self.limit_w(name)
+                too_much.append((least_w / limit_w, least_w, limit_w, name))
+        del self.changes[before:]  # one line for all of them, as for their faults: the file does not name them
+        del self.faults[faults:]
+        if too_much:
+            share, least_w, limit_w, name = max(too_much, key=lambda one: one[0])
+            self.faults.append(
+                f"share_of_limit: {self.file.share_of_limit:g}, expected at least {ceil(100 * share) / 100:g} for all "
+                f"models, as {name} draws {least_w:g} of {limit_w:g} W without work; or a share_of_limit in the "
+                "entries of your own GPUs"
+            )
         return found
 
     def cpu(self, name: str, item: CpuItem) -> CpuPower | None:
@@ -239,21 +256,33 @@ class _Reader:
             _take(values, key, getattr(item, key), getattr(parent or entry, key, None), f"catalog, {like}")
         missing = [key for key in ("cores", "idle_w", "max_w") if key not in values]
         if missing:
-            self.faults.append(f"{at}: no {' and no '.join(missing)}, expected them for a CPU without a catalog entry")
+            self.faults.append(f"{at}: {_missing(missing)}")
             return None
         cpu = CpuPower(int(values["cores"].value), float(values["idle_w"].value), float(values["max_w"].value))
         if cpu.idle_w > cpu.max_w:
             self.faults.append(f"{at}.idle_w: {cpu.idle_w:g}, expected at most max_w {cpu.max_w:g}")
             return None
-        self.changes.append(Change("cpu", name, ADDED if name not in self.parent.cpus else OVERRIDDEN, values))
+        _take(values, "source", item.source, None, "")
+        self.changes.append(Change("cpu", name, _status(cpu, self.parent.cpus.get(name)), values))
         return cpu
 
     def _close(self, name: str) -> str:
-        """The known models that are nearest in spelling, or the first few."""
+        """The models that the name may mean, or those that are nearest in spelling, or the first few."""
         from difflib import get_close_matches
 
         known = sorted({*self.parent.known_gpus, *GPUS})
+        if meant := models_meant(name):
+            return ", ".join(meant)
         return ", ".join(get_close_matches(name, known, MAX_MODELS_NAMED, 0.5) or known[:MAX_MODELS_NAMED])
+
+
+def _status(found: GpuPower | CpuPower, before: GpuPower | CpuPower | None) -> str:
+    return ADDED if before is None else UNCHANGED if found == before else OVERRIDDEN
+
+
+def _missing(keys: list[str]) -> str:
+    them = "it" if len(keys) == 1 else "them"
+    return f"no {' and no '.join(keys)}, expected {them} here: the catalog does not have {them}"
 
 
 def _take(values: dict[str, Value], key: str, said: float | str | None, inherited: float | None, origin: str) -> None:

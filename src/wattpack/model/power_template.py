@@ -19,7 +19,7 @@ profile = {profile}
 # default_cpu = {cpu}
 """
 UNKNOWN_GPU = """
-# {name}: not known. Fill in idle_w and max_w (or limit_w, the board's limit) and remove the #.
+# {name}: {known}. Fill in {wanted} and remove the #.
 [gpu.{key}]
 # idle_w =        # nothing on the GPU
 # context_w =     # a task holds it and does nothing
@@ -32,6 +32,13 @@ UNKNOWN_CPU = """
 # idle_w =
 # max_w =
 """
+HALF_KNOWN_CPU = """
+# {name}: idle_w is not known. Fill it in and remove the #. The catalog has the rest: {source}.
+[cpu.{key}]
+# idle_w =
+# cores = {cores}
+# max_w = {max_w:g}
+"""
 
 
 def power_template(gpus: Iterable[str], cpus: Iterable[str], profile: PowerProfile) -> str:
@@ -43,10 +50,13 @@ def power_template(gpus: Iterable[str], cpus: Iterable[str], profile: PowerProfi
 
 
 def _gpu(name: str, profile: PowerProfile) -> str:
-    entry, key = GPUS.get(PAPER_NAMES.get(name, name)), json.dumps(name)
+    entry, key = GPUS.get(PAPER_NAMES.get(name, name)), json.dumps(name, ensure_ascii=False)
     if name not in profile.known_gpus:
-        text = UNKNOWN_GPU.format(name=name, key=key)
-        return text if entry is None else f"{text}# limit_w = {entry.limit_w:g}   # the catalog: {entry.source}\n"
+        if entry is None:
+            wanted = "idle_w and max_w (or limit_w, the board's limit)"
+            return UNKNOWN_GPU.format(name=name, key=key, known="not known", wanted=wanted)
+        text = UNKNOWN_GPU.format(name=name, key=key, known="only the limit is known", wanted="idle_w")
+        return f"{text}# limit_w = {entry.limit_w:g}   # the catalog: {entry.source}\n"
     gpu = profile.gpu(name)
     source = f" ({entry.confidence}: {entry.source})" if entry is not None and profile.name == "measured" else ""
     lines = [
@@ -62,9 +72,10 @@ def _gpu(name: str, profile: PowerProfile) -> str:
 
 
 def _cpu(name: str, profile: PowerProfile) -> str:
-    cpu, key = profile.cpus.get(name), json.dumps(name)
+    cpu, key = profile.cpus.get(name), json.dumps(name, ensure_ascii=False)
     if cpu is None:
-        text, entry = UNKNOWN_CPU.format(name=name, key=key), CPUS.get(name)
-        known = "" if entry is None else f"# the catalog: {entry.cores} cores, {entry.max_w:g} W ({entry.source})\n"
-        return text + known
+        if (entry := CPUS.get(name)) is None:
+            return UNKNOWN_CPU.format(name=name, key=key)
+        values = {"cores": entry.cores, "max_w": entry.max_w, "source": entry.source}
+        return HALF_KNOWN_CPU.format(name=name, key=key, **values)
     return f"\n[cpu.{key}]\n# cores = {cpu.cores}\n# idle_w = {cpu.idle_w:g}\n# max_w = {cpu.max_w:g}\n"
