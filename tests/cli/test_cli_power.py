@@ -8,6 +8,7 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from cli.files import TASKS, write_tasks
 from wattpack.cli import COMMANDS, main
@@ -197,3 +198,52 @@ def test_a_live_question_takes_neither(folder: Path, capsys: pytest.CaptureFixtu
 
 def test_the_tasks_of_these_tests_have_a_share() -> None:
     assert "share-1" in TASKS
+
+
+@pytest.mark.parametrize("columns", [60, 80, 100, 130])
+def test_no_watts_and_no_source_are_cut_on_a_narrow_terminal(
+    columns: int, folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The columns then stand below each other, in several tables that all begin with the model."""
+    monkeypatch.setattr("wattpack.cli.power_table.wide_console", lambda _: Console(width=columns))
+    (folder / "calibrated-hall-3-second-attempt.toml").write_text(OWN)
+    main(["power", "--power", str(folder / "calibrated-hall-3-second-attempt.toml")])
+    said = capsys.readouterr().out
+    tables = said.split("\n\n")[0].splitlines()
+    assert max(map(len, tables)) <= columns
+    assert "…" not in said
+    cells = [cell.strip() for line in tables if line.startswith(" T4 ") for cell in line.split("│")]
+    assert [cell for cell in cells if cell != "T4"] == [
+        *("10/70/70", "10/40/70", "10/47/70", "10/38/49", "12/38/49", "70", "curve (overridden)", "a")
+    ]
+
+
+def test_what_a_file_says_of_a_limit_a_cpu_and_base_power_is_shown_where_it_is_used(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "own.toml").write_text(
+        "[node]\nbase_w = 80\nbase_share_of_limits = 0.15\n"
+        '[gpu.X]\nidle_w = 20\nmax_w = 200\nlimit_w = 300\n[cpu."EPYC 7763"]\nidle_w = 60\nsource = "a meter"\n'
+        '[cpu."EPYC 9654"]\nidle_w = 90\n'
+    )
+    main(["power", "--power", str(folder / "own.toml")])
+    said = capsys.readouterr().out
+    row = next(line for line in said.splitlines() if line.startswith(" X "))
+    assert [cell.strip() for cell in row.split("│")][5:] == ["20/200/200", "300", "file (added)", "k"]
+    assert "gpu X: added: idle_w 20, max_w 200, limit_w 300\n" in said
+    assert "│ a meter (overridden)" in said
+    assert "│ the power file (added)" in said
+    assert "base power of a node: 80 W and 0.15 of its GPUs' limits\n" in said
+
+
+def test_a_file_that_says_what_the_profile_has_changes_nothing(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "nodes.csv").write_text("sn,cpu_milli,memory_mib,gpu,model\na,96000,393216,8,T4\n")
+    (folder / "own.toml").write_text("[gpu.T4]\nidle_w = 10\nmax_w = 70\n[gpu.A10]\n")
+    main(replay(folder))
+    before = capsys.readouterr().out
+    main(replay(folder, "--power", str(folder / "own.toml")))
+    said = capsys.readouterr()
+    assert said.out == before
+    assert "own.toml over the profile paper: changes nothing\n" in said.err

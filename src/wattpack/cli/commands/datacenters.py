@@ -89,13 +89,13 @@ def print_types(datacenter: Datacenter, profiles: list[PowerProfile]) -> None:
     print(datacenter)
     table = Table(show_edge=False)
     for column in ("nodes", "GPUs"):
-        table.add_column(column, justify="right")
-    table.add_column("model")
+        table.add_column(column, justify="right", overflow="fold")
+    table.add_column("model", overflow="fold")
     for column in ("vCPU", "GiB"):
-        table.add_column(column, justify="right")
+        table.add_column(column, justify="right", overflow="fold")
     for names in watts:
-        table.add_column(Text(f"idle W\n{names}"), justify="right")
-        table.add_column("full W\n", justify="right")
+        table.add_column(Text(f"idle W\n{names}"), justify="right", overflow="fold")
+        table.add_column("full W\n", justify="right", overflow="fold")
     for kind in types_of(datacenter):
         cells = [f"{kind.cpu_milli / 1000:g}", f"{kind.memory_mib / 1024:,.4g}"]
         cells += [f"{column[kind.first]:,.0f}" for pair in watts.values() for column in pair]

@@ -70,7 +70,7 @@ def power_command(
     shown = [PROFILES[profile]] if profile is not None else list(PROFILES.values())
     print_gpus([*shown, *([overlay.profile] if overlay is not None else [])], overlay)
     print()
-    print_cpus(overlay.profile if overlay is not None else shown[0])
+    print_cpus(overlay.profile if overlay is not None else shown[0], overlay)
     print()
     if power is not None and overlay is not None:
         print_changes(power, overlay)
