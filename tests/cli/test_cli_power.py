@@ -98,6 +98,14 @@ def test_the_curves_are_drawn_into_a_picture(folder: Path, kind: str, capsys: py
     assert f"figure   {file}" in capsys.readouterr().out
 
 
+def test_it_says_so_where_more_models_are_asked_for_than_are_drawn(capsys: pytest.CaptureFixture[str]) -> None:
+    asked = [name for name, gpu in GPUS.items() if gpu.idle_w is not None]
+    main(["power", *(word for name in asked[:9] for word in ("--gpu", name))])
+    assert "drawn are the first 8 of 9 models; --gpu draws others\n" in capsys.readouterr().out
+    main(["power", *(word for name in [*asked[:8], asked[0]] for word in ("--gpu", name))])
+    assert "drawn are" not in capsys.readouterr().out
+
+
 def test_a_template_for_the_models_of_a_file_is_a_power_file(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     main(["power", "--template", str(folder / "nodes.csv"), "--out", str(folder / "t.toml")])
     assert "wrote" in capsys.readouterr().err

@@ -11,6 +11,7 @@ from wattpack.errors import UserError
 from wattpack.experiments.curves import LOADS
 from wattpack.report.figure_parts import Line, draw_lines, new_figure, print_style
 from wattpack.report.figures import compare_figure, paper_figures, save, saving_figure
+from wattpack.report.power_curves import power_figure
 from wattpack.report.style import label, look
 
 
@@ -117,6 +118,22 @@ def test_figures_are_a_column_wide_and_legends_lie_outside_of_the_panels(paper):
         (legend,) = figure.legends
         bottom = legend.get_window_extent().y0
         assert all(axes.get_window_extent().y1 <= bottom for axes in figure.axes)
+
+
+@pytest.mark.parametrize("longest", [9, 30, 200])
+def test_no_name_in_a_legend_is_cut_by_the_edge_of_the_figure(longest):
+    names = [f"{number}-{'n' * (longest - 2)}" for number in range(5)]
+    figure = power_figure({name: np.linspace(50, 300, 11) for name in names}, "profile own")
+    (legend,) = figure.legends
+    assert legend.get_window_extent().width <= figure.get_figwidth() * figure.dpi
+    for name, text in zip(names, legend.get_texts(), strict=True):
+        assert text.get_text() in (name, f"{name[:47]}…")
+
+
+def test_the_curve_of_a_power_file_is_not_hidden_by_the_profile_that_it_is_laid_over():
+    watts = np.linspace(50, 300, 11)
+    lines = power_figure({"paper+own": watts, "paper": watts}, "A10").axes[0].get_lines()
+    assert max(lines, key=lambda line: line.get_zorder()).get_label() == "paper+own"
 
 
 def test_extra_curves_such_as_a_bound_are_drawn_like_policies():

@@ -31,6 +31,7 @@ Array = NDArray[np.float64]
 
 COLUMN = 3.5  # inches: one column of an IEEE page
 FINE = 241  # points of a drawn curve: finer than LOADS in a zoom, so that markers can be staggered
+LONGEST_NAME = 48  # letters of a name in a legend: a column holds them
 LOAD_LABEL = "requested GPU / GPU capacity"
 SAVING_LABEL = "power saving vs. FGD (%)"
 GRAR_LABEL = "GRAR"
@@ -206,20 +207,24 @@ def finish(figure: Figure) -> Figure:
 
 
 def legend_above(figure: Figure, axes: Axes, columns: int) -> None:
-    """One legend for all panels, outside of them: no curve is hidden."""
+    """One legend for all panels, outside of them: no curve is hidden. In fewer columns where the names are long."""
     handles, names = axes.get_legend_handles_labels()
-    if handles:
-        figure.legend(
+    room = figure.get_figwidth() * figure.dpi
+    for count in range(min(columns, len(names)), 0, -1):
+        legend = figure.legend(
             handles,
-            names,
+            [name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…" for name in names],
             loc="outside upper center",
-            ncols=columns,
+            ncols=count,
             handlelength=2.7,
             columnspacing=1.0,
             handletextpad=0.5,
             labelspacing=0.35,
             borderaxespad=0.2,
         )
+        if count == 1 or legend.get_window_extent().width <= room:
+            return
+        legend.remove()
 
 
 # Neither dates nor versions: a picture changes when its data do, and only then.

@@ -52,8 +52,10 @@ def power_figure(curves: Curves, title: str) -> Figure:
         axes = figure.add_subplot()
         for place, (name, watts) in enumerate(list(curves.items())[:MOST_CURVES]):
             share = np.linspace(0, 1, len(watts))
-            axes.plot(share[1:], watts[1:], color=COLOURS[place], label=plain(name))
-            axes.plot([0], watts[:1], "o", markersize=3, color=COLOURS[place])  # nothing on the GPU: not on the line
+            above = 3 - place / MOST_CURVES  # the first curve, a power file's, hides those that are the same
+            axes.plot(share[1:], watts[1:], color=COLOURS[place], label=plain(name), zorder=above)
+            # Nothing on the GPU: not on the line.
+            axes.plot([0], watts[:1], "o", markersize=3, color=COLOURS[place], zorder=above)
         axes.set_xlim(-0.02, 1)
         axes.set_ylim(bottom=0)
         axes.set_title(plain(title))

@@ -43,7 +43,7 @@ def power_command(
     power
         TOML file of your own GPUs, CPUs and node base power: show what it changes.
     gpu
-        Draw the curves of this model; may be given again. Default: the models of the file, or A100.
+        Draw the curves of this model; may be given again, up to 8. Default: the models of the file, or A100.
     figure
         Write the curves to this picture too: .png, .pdf or .svg.
     template
@@ -62,7 +62,8 @@ def power_command(
         raise UserError("--out without --template, expected --template NODES.csv too")
     overlay = None if power is None else read_power_file(power, profile)
     names = gpu or [] if overlay is None or gpu else [c.name for c in overlay.changes if c.table == "gpu"]
-    curves, title = drawn_curves(names[:MOST_CURVES] or [DRAWN], profile, overlay)
+    names = list(dict.fromkeys(names)) or [DRAWN]
+    curves, title = drawn_curves(names[:MOST_CURVES], profile, overlay)
     if figure is not None:
         figure_kind(figure)
         check_files({"--figure": figure}, (power,))
@@ -77,6 +78,8 @@ def power_command(
         print()
     console = wide_console(WIDTH)
     console.print(curves_text(curves, title, console.width, not _is_utf8()))
+    if len(names) > MOST_CURVES:
+        print(f"drawn are the first {MOST_CURVES} of {len(names)} models; --gpu draws others")
     if figure is not None:
         print(f"figure   {figure}")
 
