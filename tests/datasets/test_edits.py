@@ -64,6 +64,21 @@ def test_removals_come_first_and_edits_may_be_combined() -> None:
     assert found.name == "hall --remove T4 --add 1xT4-1 --add 1xcpu:8c:16g --add 1xT4-1"
 
 
+def test_all_nodes_may_go_where_others_come() -> None:
+    found = edited(hall(), ["2xH100-8:128c:1024g", "1xT4-1:8c:16g"], ["T4", "G2", "cpu"])
+    assert found.models == ("H100-80GB-HBM3", "T4")
+    assert found.gpus.tolist() == [8, 8, 1]
+    assert found.cpu_milli.tolist() == [128_000, 128_000, 8_000]
+    assert found.pools == (OPEN,)
+
+
+def test_one_edit_may_be_given_alone_and_what_is_no_text_is_one_line() -> None:
+    assert len(load_datacenter("alibaba2023", add="20xH100-8", remove="T4")) == 1213 - 404 + 20
+    for wrong in ([3], 3, [None]):
+        with pytest.raises(UserError, match=r"^add: .*, expected texts like 'T4'"):
+            load_datacenter("alibaba2023", add=wrong)  # type: ignore[arg-type]
+
+
 def test_an_edited_datacenter_has_the_digest_of_a_file_with_the_same_nodes(tmp_path: Path) -> None:
     file = tmp_path / "nodes.csv"
     file.write_text(
@@ -92,6 +107,12 @@ def test_an_edited_datacenter_has_the_digest_of_a_file_with_the_same_nodes(tmp_p
         ([], ["9xT4"], "hall has 3 such nodes"),
         ([], ["T4", "G2", "cpu"], "has no other nodes, expected at least one that is left"),
         (["a b"], [], "expected one short word"),
+        (["-5xT4-1"], [], "--add '-5xT4-1', expected COUNTxMODEL-GPUS like 20xH100-8"),
+        (["1e3xT4-1"], [], "--add '1e3xT4-1', expected COUNTxMODEL-GPUS like 20xH100-8"),
+        (["5xcpu-3:4c:4g"], [], "cpu with a number of GPUs, expected a form like 5xcpu:64c:256g"),
+        (["3xRTX-6000-1"], [], "(perhaps RTX-6000-Ada-Generation or Quadro-RTX-6000; for another GPU put"),
+        ([], ["0xT4"], "hall has 3 such nodes, expected a count from 1 to that"),
+        (["T4-1"], ["T4", "G2", "cpu", "T4"], "has no such node, expected one of none: no node is left"),
     ],
 )
 def test_a_wrong_edit_is_one_line_that_says_what_was_expected(add: list[str], remove: list[str], said: str) -> None:
@@ -154,6 +175,7 @@ def test_a_model_that_is_replaced_everywhere_is_gone_and_edits_behind_a_name_do_
         ("cpu=T4", "expected two models like T4=L4"),
         ("H100=L4", "hall has no such node, expected one of"),
         ("9xT4=L4", "hall has 3 such nodes"),
+        ("T4=cpu", "expected two models like T4=L4"),
         ("T4=abacus", "--replace 'T4=abacus': "),
         ("T4=L4=A10", "--replace 'T4=L4=A10': "),
     ],

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from wattpack.datasets.csv_files import MAX_AMOUNT
 from wattpack.errors import UserError
-from wattpack.model.gpu_names import model_of
+from wattpack.model.gpu_names import catalog_name, model_of
 from wattpack.model.nodes import MAX_GPUS, Datacenter
 from wattpack.model.pools import OPEN
 from wattpack.model.power import PAPER, PowerProfile
@@ -30,6 +30,7 @@ WITHOUT_GPU = "cpu"  # in the place of MODEL-GPUS
 
 ADD = re.compile(r"(?:([0-9]{1,9})x)?(?:(.+)-([0-9]{1,3})|cpu)(?::([0-9]{1,12})c)?(?::([0-9]{1,12})g)?", re.IGNORECASE)
 REMOVE = re.compile(r"(?:([0-9]{1,9})x)?(.+?)(?:-([0-9]{1,3}))?", re.IGNORECASE)
+COUNT_LIKE = re.compile(r"[-+.,0-9]+(?:e[0-9]+)?x", re.IGNORECASE)  # -5x, 1.5x, 1e3x: no count, and no model
 ADD_FORM = "expected COUNTxMODEL-GPUS like 20xH100-8, or with vCPU and GiB of a node 20xH100-8:128c:1024g"
 REMOVE_FORM = "expected a model like T4, or COUNTxMODEL-GPUS like 10xT4-2"
 REPLACE_FORM = "expected two models like T4=L4, or COUNTxMODEL-GPUS=MODEL like 10xT4-2=L4"
@@ -90,7 +91,7 @@ def edited(
     """
     name = with_edits(datacenter.name, add, remove, replaced)
     for text in remove or ():
-        datacenter = _without(datacenter, text)
+        datacenter = _without(datacenter, text, may_be_all=bool(add))
     for text in replaced or ():
         datacenter = _with_other_gpus(datacenter, text, profile)
     for text in add or ():
@@ -104,13 +105,13 @@ def nodes_like(datacenter: Datacenter, text: str, profile: PowerProfile = PAPER)
     if found is None or found[1] is not None or found[2] is None:
         raise UserError(f"nodes {text!r}, expected MODEL-GPUS like H100-8, or H100-8:128c:1024g")
     asked = _node_type(datacenter, text, profile)
-    same = np.array([model == asked.model for model in datacenter.models])[datacenter.model]
+    same = np.array([model == asked.model for model in datacenter.models], dtype=bool)[datacenter.model]
     return f"{asked.model}-{asked.gpus}", int((same & (datacenter.gpus == asked.gpus)).sum())
 
 
-def _without(datacenter: Datacenter, text: str) -> Datacenter:
+def _without(datacenter: Datacenter, text: str, may_be_all: bool) -> Datacenter:
     which = _nodes_meant(datacenter, text, f"--remove {text!r}", REMOVE_FORM)
-    if len(which) == len(datacenter):
+    if len(which) == len(datacenter) and not may_be_all:
         raise UserError(f"--remove {text!r}: {datacenter.name} has no other nodes, expected at least one that is left")
     kept: NDArray[np.int64] = np.delete(np.arange(len(datacenter)), which)
     return _compacted(datacenter.ordered(kept))
@@ -123,6 +124,8 @@ def _with_other_gpus(datacenter: Datacenter, text: str, profile: PowerProfile) -
     if equals == "" or old == "" or new == "" or old.lower() == WITHOUT_GPU:
         raise UserError(f"{option}, {REPLACE_FORM}")
     which = _nodes_meant(datacenter, old, option, REPLACE_FORM)
+    if new.lower() == WITHOUT_GPU:
+        raise UserError(f"{option}, {REPLACE_FORM}")
     model = _model_known(new, profile, option)
     models = datacenter.models if model in datacenter.models else (*datacenter.models, model)
     places = datacenter.model.copy()
@@ -140,9 +143,9 @@ def _nodes_meant(datacenter: Datacenter, text: str, option: str, form: str) -> N
     if model is None:
         model, gpus = _model_there(datacenter, found[2]), found[3] or ""
     if model is None:
-        own = ", ".join(name or WITHOUT_GPU for name in sorted(datacenter.models))
+        own = ", ".join(name or WITHOUT_GPU for name in sorted(datacenter.models)) or "none: no node is left"
         raise UserError(f"{option}: {datacenter.name} has no such node, expected one of {own}")
-    there = np.array([name == model for name in datacenter.models])[datacenter.model]
+    there = np.array([name == model for name in datacenter.models], dtype=bool)[datacenter.model]
     if gpus:
         there &= datacenter.gpus == int(gpus)
     which = np.flatnonzero(there)
@@ -150,7 +153,7 @@ def _nodes_meant(datacenter: Datacenter, text: str, option: str, form: str) -> N
     if len(which) == 0:
         raise UserError(f"{option}: {datacenter.name} has no such node, {form}")
     if not 0 < count <= len(which):
-        raise UserError(f"{option}: {datacenter.name} has {len(which)} such nodes, expected a count up to that")
+        raise UserError(f"{option}: {datacenter.name} has {len(which)} such nodes, expected a count from 1 to that")
     return which[len(which) - count :]
 
 
@@ -174,6 +177,12 @@ def _node_type(datacenter: Datacenter, text: str, profile: PowerProfile) -> Node
         raise UserError(f"--add {text!r}: expected 1 to {MAX_NODES - len(datacenter):,} nodes")
     if found[2] is None and (found[4] is None or found[5] is None):
         raise UserError(f"--add {text!r}: a node without GPU, expected its vCPU and GiB too, like {count}xcpu:64c:256g")
+    if found[2] is not None and found[2].lower() == WITHOUT_GPU:
+        raise UserError(
+            f"--add {text!r}: {WITHOUT_GPU} with a number of GPUs, expected a form like {count}xcpu:64c:256g"
+        )
+    if found[2] is not None and COUNT_LIKE.match(found[2]) and not model_of(found[2], profile.known_gpus):
+        raise UserError(f"--add {text!r}, {ADD_FORM}")
     if found[2] is not None and not 1 <= gpus <= MAX_GPUS:
         raise UserError(f"--add {text!r}: {gpus} GPUs a node, expected 1 to {MAX_GPUS}")
     model = "" if found[2] is None else _model_known(found[2], profile, f"--add {text!r}")
@@ -189,7 +198,7 @@ def _node_type(datacenter: Datacenter, text: str, profile: PowerProfile) -> Node
 
 def _model_known(name: str, profile: PowerProfile, option: str) -> str:
     own = profile.known_gpus
-    model = model_of(name, own) or model_of(SHORT.get(name.lower(), name), own) or name
+    model = model_of(name, own) or model_of(SHORT.get(name.lower(), name), own) or catalog_name(name) or name
     try:
         profile.gpu(model)
     except UserError as unknown:
@@ -199,7 +208,9 @@ def _model_known(name: str, profile: PowerProfile, option: str) -> str:
 
 def _usual(datacenter: Datacenter, model: str, gpus: int) -> tuple[int, int, str]:
     """Milli-vCPU, MiB and CPU model of the datacenter's most frequent node of this kind, or of the stated default."""
-    there = np.array([name == model for name in datacenter.models])[datacenter.model] & (datacenter.gpus == gpus)
+    there = np.array([name == model for name in datacenter.models], dtype=bool)[datacenter.model] & (
+        datacenter.gpus == gpus
+    )
     columns = (column[there].tolist() for column in (datacenter.cpu_milli, datacenter.memory_mib, datacenter.cpu_model))
     kinds = Counter(zip(*columns, strict=True)).most_common(1)
     if not kinds:

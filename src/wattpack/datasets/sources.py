@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from wattpack.datasets import alibaba2023, alibaba2026
@@ -24,9 +24,9 @@ def load_datacenter(
     source: str | Path | Columns,
     name: str | None = None,
     power: PowerProfile | str | Path | None = None,
-    add: Sequence[str] = (),
-    remove: Sequence[str] = (),
-    replace: Sequence[str] = (),
+    add: Sequence[str] | str = (),
+    remove: Sequence[str] | str = (),
+    replace: Sequence[str] | str = (),
 ) -> Datacenter:
     """A built-in datacenter by name, the nodes of a CSV file, or those of columns: a dict of lists or a pandas frame.
 
@@ -38,6 +38,7 @@ def load_datacenter(
     path of a power file, that knows the models; default: the paper's and the catalog's models.
     """
     profile = as_profile(power)
+    add, remove, replace = _words(add, "add"), _words(remove, "remove"), _words(replace, "replace")
     if isinstance(source, str) and not _is_there(source):
         source, more, less, other = split_edits(source)
         add, remove, replace = (*more, *add), (*less, *remove), (*other, *replace)
@@ -80,6 +81,15 @@ def as_workload(given: Workload | str | Path, what: str = "trace") -> Workload:
     if isinstance(given, Workload):
         return given
     return load_trace(_named(given, what, "a Workload (load_trace makes one of columns)"))
+
+
+def _words(given: object, what: str) -> tuple[str, ...]:
+    """The edits of a list, or one alone."""
+    words = (given,) if isinstance(given, str) else tuple(given) if isinstance(given, Iterable) else (given,)
+    for word in words:
+        if not isinstance(word, str):
+            raise UserError(f"{what}: {word!r}, expected texts like 'T4', 'T4=L4' or '20xH100-8'")
+    return words
 
 
 def _named(given: object, what: str, kind: str) -> str | Path:
