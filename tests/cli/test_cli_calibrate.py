@@ -187,6 +187,22 @@ def test_a_prometheus_becomes_entries_of_a_power_file(tmp_path: Path, capsys: py
     assert "secret" not in "".join(capsys.readouterr())
 
 
+def test_a_file_that_takes_no_entry_is_one_line_before_anything_is_asked_or_printed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "power.toml"
+    with serving(told) as (address, asked):
+        words = ["calibrate", "prometheus", address, "--last", "20m", "--out", str(out)]
+        out.write_text("sn,cpu_milli\n")
+        assert "power.toml: Expected '='" in refused(words, capsys)
+        assert asked == []
+        out.write_text("[gpu.T4]\nidle_w = 9\n")
+        with pytest.raises(SystemExit):
+            main(words)
+    assert capsys.readouterr().out == ""
+    assert out.read_text() == "[gpu.T4]\nidle_w = 9\n"
+
+
 def test_without_out_the_entries_are_the_only_data_on_stdout(capsys: pytest.CaptureFixture[str]) -> None:
     with serving(told) as (address, _):
         main(["calibrate", "prometheus", address, "--last", "20m", "--end", "2026-11-16T12:00:00Z"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import inspect
 import json
 import re
 from pathlib import Path
@@ -12,6 +13,8 @@ import pytest
 from kube.cluster import write_cluster
 from kube.made import node_json, pod_json
 from wattpack.cli import main
+from wattpack.cli.commands.import_ import import_command
+from wattpack.kube.dialects import DIALECTS
 
 
 def import_cluster(folder: Path, *more: str) -> Path:
@@ -22,6 +25,11 @@ def import_cluster(folder: Path, *more: str) -> Path:
 def rows(path: Path) -> list[dict[str, str]]:
     with path.open(newline="") as file:
         return list(csv.DictReader(file))
+
+
+def test_the_help_names_every_dialect() -> None:
+    said = inspect.getdoc(import_command) or ""
+    assert f"How pods ask for GPUs: {', '.join(DIALECTS)}; may be given" in " ".join(said.split())
 
 
 def test_nodes_tasks_and_placements_are_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -37,6 +37,13 @@ def test_a_longer_wait_needs_fewer_nodes(tmp_path: Path, capsys: pytest.CaptureF
     assert "2 nodes of T4-1, 1 more than there are" in capsys.readouterr().out
 
 
+def test_where_the_nodes_that_are_there_keep_it_it_says_so_of_one_node_too(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan(tmp_path, "T4-1", "--wait-p99", "3h")
+    assert "1 node of T4-1, as there is now, keeps the p99 of the wait at 3h or below" in capsys.readouterr().out
+
+
 def test_where_no_number_does_it_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     plan(tmp_path, "T4-1", "--wait-p99", "1m", "--most", "3")
     assert "No number of T4-1 nodes up to 3 keeps" in capsys.readouterr().out

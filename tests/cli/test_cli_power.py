@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import inspect
+import re
 from importlib import import_module
 from pathlib import Path
 
@@ -28,7 +29,10 @@ idle_w = 12
 source = "a meter in the rack"
 confidence = "curve"
 """
-WITH_BOTH = ("bound", "compare", "datacenters", "defrag", "explain", "fit", "import", "power", "replay", "tune")
+WITH_BOTH = (
+    *("bound", "compare", "datacenters", "defrag", "explain", "fit"),
+    *("import", "plan", "power", "replay", "simulate", "tune"),
+)
 
 
 @pytest.fixture
@@ -58,6 +62,18 @@ def test_every_command_that_counts_watts_takes_a_profile_and_a_power_file(comman
     module, function = COMMANDS[command][0].split(":")
     options = inspect.signature(getattr(import_module(module), function)).parameters
     assert {"profile", "power"} <= set(options)
+
+
+def test_the_guide_names_every_command_that_takes_a_profile_and_a_power_file() -> None:
+    guide = Path(__file__).parents[2] / "docs" / "guide" / "power.md"
+    row = next(line for line in guide.read_text().splitlines() if "`--profile NAME`, `--power FILE.toml`" in line)
+    assert set(re.findall(r"`(\w+)`", row)) == set(WITH_BOTH)
+    takes = set()
+    for name, (place, *_) in COMMANDS.items():
+        module, function = place.split(":")
+        if {"profile", "power"} <= set(inspect.signature(getattr(import_module(module), function)).parameters):
+            takes.add(name)
+    assert takes == set(WITH_BOTH)
 
 
 def test_it_lists_every_model_with_watts_confidence_and_source(capsys: pytest.CaptureFixture[str]) -> None:

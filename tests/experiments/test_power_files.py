@@ -136,6 +136,13 @@ def test_simulate_takes_a_power_file_for_models_of_the_users_own(tmp_path: Path)
     np.testing.assert_array_equal(run.series, again.series)
 
 
+def test_a_profile_given_as_a_power_file_is_told_where_it_goes(tmp_path: Path) -> None:
+    own = wp.load_power(write_power(tmp_path))
+    with pytest.raises(wp.UserError) as fault:
+        wp.simulate("alibaba2023", "default", "fgd", power=own)  # type: ignore[arg-type]
+    assert str(fault.value) == "power: a PowerProfile, expected the path of a power file, or the object as profile"
+
+
 def test_a_profile_that_is_an_object_takes_no_power_file(tmp_path: Path) -> None:
     file = write_power(tmp_path)
     with pytest.raises(wp.UserError, match="power with a PowerProfile, 'paper'"):

@@ -10,6 +10,8 @@ from wattpack.model.power import PAPER, PROFILES, PowerProfile
 from wattpack.model.power_file import MAX_BYTES, parse_power
 from wattpack.model.power_overlay import Overlay, lay_over
 
+MOST_SHOWN = 60  # letters of a value that is no path
+
 
 def read_power_file(path: str | Path, profile: str | None = None) -> Overlay:
     """A power file over the profile of this name, or over the one that the file names; and what it changes."""
@@ -24,8 +26,10 @@ def load_power(path: str | Path, profile: str | None = None) -> PowerProfile:
     `profile`: the built-in profile that it is laid over (paper, linear, concave, measured); default: the one that the
     file names, or paper.
     """
+    if isinstance(path, PowerProfile):
+        raise UserError("power: a PowerProfile, expected the path of a power file, or the object as profile")
     if not isinstance(path, str | Path) or str(path) == "":
-        raise UserError(f"power: {path!r}, expected the path of a power file")
+        raise UserError(f"power: {repr(path)[:MOST_SHOWN]}, expected the path of a power file")
     if profile is not None and profile not in PROFILES:
         raise UserError(f"profile: {profile!r}, expected one of {', '.join(PROFILES)}")
     return read_power_file(path, profile).profile

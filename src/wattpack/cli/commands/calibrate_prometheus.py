@@ -54,6 +54,7 @@ def calibrate_prometheus_command(
     """
     from wattpack.calibrate.fleet import ask_fleet
     from wattpack.calibrate.fleet_fit import fit_model
+    from wattpack.calibrate.power_text import fleet_item, read_existing, refuse_known
     from wattpack.calibrate.prometheus import Prometheus
 
     if not 0 < timeout_seconds <= 3600:
@@ -61,8 +62,11 @@ def calibrate_prometheus_command(
     times = time_range(last, end, step)
     check_files({"--out": out}, (token_file,))
     server = Prometheus(url, read_token(token_file), timeout_seconds)
+    before = "" if out is None else read_existing(out)  # what is no power file is refused before anything is asked
     found = ask_fleet(server, times, share, note)
     fits = {model: fit_model(samples) for model, samples in sorted(found.items())}
+    if out is not None:
+        refuse_known(before, out, {model for model, fit in fits.items() if fleet_item(fit, "") is not None})
     with words_beside(out if out is not None else Path("-")):
         print_fits(fits)
     write_fits(fits, share, times, out)

@@ -63,9 +63,8 @@ def import_command(
     anonymise
         New names for nodes and tasks, other ones at every import; namespaces are dropped.
     dialect
-        How pods ask for GPUs: alibaba, nvidia, kai, hami, aliyun, volcano, koordinator, mig, dra; may be
-        given again.
-        Default: the configuration's, or all of them at once.
+        How pods ask for GPUs: alibaba, nvidia, amd, kai, hami, aliyun, volcano, koordinator, mig, dra; may be given
+        again. Default: the configuration's, or all of them at once.
     config
         TOML file of `wattpack serve`: dialect, power profile, labels, own names of GPU models.
     strict

@@ -174,11 +174,11 @@ def show(found: Plan) -> None:
         print(f"No number of {found.node_type} nodes up to {most:,} keeps the p99 of the wait at {limit} or below.")
         return
     more, kept = found.least - found.there, f"the p99 of the wait at {limit} or below ({tried} numbers of nodes tried)"
-    if more == 0:
-        print(f"The {found.there:,} nodes of {found.node_type} there are the fewest that keep {kept}.")
-    else:
-        change = f"{more:,} more" if more > 0 else f"{-more:,} fewer"
-        print(f"{found.least:,} nodes of {found.node_type}, {change} than there are, keep {kept}.")
+    nodes, are, keep = ("node", "is", "keeps") if found.least == 1 else ("nodes", "are", "keep")
+    change = f"as there {are} now"
+    if more != 0:
+        change = f"{abs(more):,} {'more' if more > 0 else 'fewer'} than there are"
+    print(f"{found.least:,} {nodes} of {found.node_type}, {change}, {keep} {kept}.")
 
 
 def shown_wait(seconds: float) -> str:
