@@ -77,6 +77,7 @@ def test_no_browser_only_prints_the_address(asked: list[dict[str, Any]], tmp_pat
         (("--host", "0.0.0.0"), "--host 0.0.0.0: others can reach it, expected --token TEXT too"),
         (("--host", "nowhere"), "--host 'nowhere', expected an IP address like 127.0.0.1"),
         (("--results", "nowhere"), "--results nowhere: no experiment.json in it, expected a results folder"),
+        (("--power", "nowhere"), "nowhere: cannot be read (No such file or directory), expected a power file (TOML)"),
         (("--live", "nowhere"), "--live 'nowhere', expected an address like http://127.0.0.1:8888"),
     ],
 )

@@ -116,6 +116,8 @@ def ui(building: Building) -> list[str]:
         *(
             "--trace=nowhere",
             "--trace=nodes.csv",
+            "--power=nodes.csv",
+            "--power=nowhere",
             "--out=file",
             "--out=file/x",
             "--out=/",

@@ -46,6 +46,36 @@ def test_a_run_is_the_command_that_it_shows_and_has_the_numbers_of_the_python_th
     served(tmp_path, test)
 
 
+def test_gpus_of_a_power_file_run_and_are_asked_about_with_its_watts(tmp_path: Path) -> None:
+    nodes, power = tmp_path / "own.csv", tmp_path / "own.toml"
+    nodes.write_text("sn,cpu_milli,memory_mib,gpu,model\na,96000,393216,8,Own\n")
+    power.write_text('profile = "measured"\n[gpu.Own]\nidle_w = 20\nmax_w = 200\n')
+
+    async def test(front: Front) -> None:
+        _, offered = await front.ask("GET", "/api/choices")
+        laid = ["measured+own", "paper+own", "linear+own", "concave+own"]
+        assert offered["profiles"] == [*laid, "paper", "linear", "concave", "measured"]
+        for profile, options in (("measured+own", ["--profile", "measured"]), ("linear+own", ["--profile", "linear"])):
+            words = asked(front, datacenter=str(nodes), profile=profile)
+            _, run = await front.ask("POST", "/api/runs", words)
+            ended = await front.ended(run["id"])
+            assert ended["state"] == "done", ended
+            assert " ".join([*options, "--power", str(power)]) in ended["command"]
+            found: dict[str, Any] = {}
+            exec(ended["python"].replace("report.html", str(tmp_path / "report.html")), found)
+            found["comparison"].save_summary(tmp_path / "summary.csv")
+            _, shown = await front.ask("GET", f"/api/runs/{run['id']}/files/summary.csv")
+            assert shown == (tmp_path / "summary.csv").read_bytes()
+            assert f",{profile}," in shown.decode()
+        about = {"datacenter": str(nodes), "trace": front.tasks, "policy": "fgd"}
+        status, _ = await front.ask("POST", "/api/map", about)
+        assert status == 200
+        status, told = await front.ask("POST", "/api/map", {**about, "profile": "paper"})
+        assert (status, "unknown GPU model 'Own'" in json.dumps(told)) == (400, True)
+
+    served(tmp_path, test, datacenters=[str(nodes)], power=power)
+
+
 def embedded(report: Path) -> Any:
     """The data in a report."""
     found = re.search(r'id="data">(.*?)</script>', report.read_text(), re.DOTALL)

@@ -19,7 +19,6 @@ from wattpack.choose.choice import SUMMARY
 from wattpack.energy.zones import ZONES
 from wattpack.errors import UserError
 from wattpack.experiments.lineup import DEFAULT_POLICIES
-from wattpack.model.power import PROFILES
 from wattpack.policies import REGISTRY
 from wattpack.policies.expression import AUTO
 from wattpack.report.style import label
@@ -93,7 +92,16 @@ class Routes:
         policies = [PolicyLine(name, label(name), text, name in DEFAULT_POLICIES) for name, text in lines.items()]
         zones = [(zone.iso3, f"{zone.name}, {zone.g_per_kwh:g} g CO2e per kWh") for zone in ZONES]
         return json_answer(
-            Choices(__version__, datacenters, traces, policies, list(PROFILES), zones, desk.runs.list(), desk.live)
+            Choices(
+                __version__,
+                datacenters,
+                traces,
+                policies,
+                list(desk.sources.profiles),
+                zones,
+                desk.runs.list(),
+                desk.live,
+            )
         )
 
     async def upload(self, request: web.Request) -> web.Response:
@@ -224,6 +232,7 @@ def new_desk(
     results: list[Path] | None = None,
     live: str = "",
     plugins: list[Path] | None = None,
+    power: Path | None = None,
 ) -> Desk:
-    sources = Sources(folder, datacenters or (), traces or ())
+    sources = Sources(folder, datacenters or (), traces or (), power)
     return Desk(sources, Runs(folder, sources, results or (), plugins or ()), live)

@@ -27,8 +27,8 @@ def words_of(request: RunRequest, sources: Sources, plugins: Sequence[Path] = ()
         words += _option("--policy", canonical(policy))
     if is_drawn(request):
         words += _option("--seeds", str(request.seeds))
-    if request.profile != "paper":
-        words += _option("--profile", sources.profile(request.profile).name)
+    for option, text in sources.profile_options(request.profile).items():
+        words += _option(f"--{option}", text)
     if request.kind == "compare":
         words += [] if request.bound else ["--no-bound"]
     else:
@@ -67,7 +67,8 @@ def python_of(request: RunRequest, sources: Sources) -> str:
     """The same in Python."""
     datacenter = _python(_edited(request, sources.datacenter_path(request.datacenter)))
     traces = [sources.trace_path(name) for name in request.traces]
-    profile = "" if request.profile == "paper" else f", profile={_python(request.profile)}"
+    chosen = sources.profile_options(request.profile)
+    profile = "".join(f", {name}={_python(value)}" for name, value in chosen.items())
     policies = list(dict.fromkeys(map(canonical, request.policies)))
     if request.kind == "compare":
         named = f", policies={_python(policies)}" if policies else ""

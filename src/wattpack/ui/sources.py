@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 from wattpack.datasets import alibaba2023
+from wattpack.datasets.power_files import load_power, read_power_file
 from wattpack.datasets.sources import DATACENTERS, load_datacenter, load_trace
 from wattpack.datasets.timed_files import read_timed_tasks
 from wattpack.energy.zones import ZONES
@@ -17,7 +18,7 @@ from wattpack.errors import UserError
 from wattpack.experiments.recent import Recent
 from wattpack.files import make_folder, why, write_whole
 from wattpack.model.nodes import Datacenter
-from wattpack.model.power import PROFILES, PowerProfile
+from wattpack.model.power import PAPER, PROFILES, PowerProfile
 from wattpack.model.tasks import Workload
 from wattpack.ui.answers import DatacenterLine, Trace, Uploaded
 from wattpack.ui.wire import Asked
@@ -31,13 +32,17 @@ UPLOADS = "uploads"
 class Sources:
     """Files by the name that the page uses for them."""
 
-    def __init__(self, folder: Path, datacenters: Sequence[str] = (), traces: Sequence[str] = ()) -> None:
+    def __init__(
+        self, folder: Path, datacenters: Sequence[str] = (), traces: Sequence[str] = (), power: Path | None = None
+    ) -> None:
         self.folder = folder
+        self.power = power
+        self.profiles = profiles_with(power)  # the first is the one of questions that name none
         self.datacenters = {name: name for name in (*datacenters, *DATACENTERS)}
         self.traces = {name: name for name in (*traces, *alibaba2023.TRACES)}
         self._loaded = Recent(64)
         for name in datacenters:
-            load_datacenter(name)  # one that cannot be read stops the command
+            self.read_nodes(name)  # one that cannot be read stops the command
         for name in traces:
             load_trace(name)
         for file in sorted((folder / UPLOADS).glob("*/*.csv")):
@@ -64,16 +69,28 @@ class Sources:
             raise UserError(f"trace {name!r}: not one of this page's, expected {_some(self.traces)}")
         return self.traces[name]
 
-    def profile(self, name: str) -> PowerProfile:
-        if name not in PROFILES:
-            raise UserError(f"profile {name!r}, expected one of {', '.join(PROFILES)}")
-        return PROFILES[name]
+    def profile(self, name: str | None) -> PowerProfile:
+        name = name or next(iter(self.profiles))
+        if name not in self.profiles:
+            raise UserError(f"profile {name!r}, expected one of {', '.join(self.profiles)}")
+        return self.profiles[name]
+
+    def profile_options(self, name: str | None) -> dict[str, str]:
+        """The options of a command that choose this profile."""
+        found = self.profile(name).name
+        if found in PROFILES:
+            return {} if found == PAPER.name else {"profile": found}
+        return {"profile": found.partition("+")[0], "power": str(self.power)}
+
+    def read_nodes(self, path: str) -> Datacenter:
+        """With the models of the power file, if there is one."""
+        return load_datacenter(path, power=self.profile(None))
 
     def datacenter(self, asked: Asked) -> Datacenter:
         """The datacenter of a question, with its edits."""
         path, watts = self.datacenter_path(asked.datacenter), self.profile(asked.profile)
         if not (asked.add or asked.remove or asked.replace):
-            found: Datacenter = self.load(path, load_datacenter)
+            found: Datacenter = self.load(path, self.read_nodes)
             return found
         return load_datacenter(path, power=watts, add=asked.add, remove=asked.remove, replace=asked.replace)
 
@@ -101,7 +118,7 @@ class Sources:
         file = make_folder(kept / place) / safe
         write_whole(file, lambda temporary: temporary.write_bytes(data))
         try:
-            read = load_datacenter if kind == "nodes" else load_trace
+            read = self.read_nodes if kind == "nodes" else load_trace
             text = repr(self.load(str(file), read)).partition(": ")[2]
         except UserError as fault:
             file.unlink()
@@ -115,7 +132,7 @@ class Sources:
         found = []
         for name, path in self.datacenters.items():
             with suppress(UserError):  # a file that is gone or was spoilt is not offered
-                own: Datacenter = self.load(path, load_datacenter)
+                own: Datacenter = self.load(path, self.read_nodes)
                 found.append(DatacenterLine(name, len(own), int(own.gpus.sum()), repr(own).partition(": ")[2]))
         return found
 
@@ -126,6 +143,15 @@ class Sources:
                 own: Workload = self.load(path, load_trace)
                 found.append(Trace(name, len(own), name in alibaba2023.TRACES or _has_times(path)))
         return found
+
+
+def profiles_with(power: Path | None) -> dict[str, PowerProfile]:
+    """By name: those of a power file, laid over the profile that it names and then the others; the built-in ones."""
+    if power is None:
+        return dict(PROFILES)
+    first = read_power_file(power).parent.name
+    laid = [load_power(power, name) for name in dict.fromkeys((first, *PROFILES))]
+    return {profile.name: profile for profile in laid} | PROFILES
 
 
 def _has_times(path: str) -> bool:

@@ -23,7 +23,7 @@ class Asked(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     add: Few = []
     remove: Few = []
     replace: Few = []
-    profile: Name = "paper"
+    profile: Name | None = None  # default: that of the page's power file, else paper
 
 
 class RunRequest(Asked):

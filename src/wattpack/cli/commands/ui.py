@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from wattpack.cli.options import note_power
 from wattpack.cli.outputs import check_folder
 from wattpack.cli.plugins import load_plugins
 from wattpack.errors import UserError
@@ -15,6 +16,7 @@ def ui_command(
     *,
     datacenter: list[str] | None = None,
     trace: list[str] | None = None,
+    power: Path | None = None,
     results: list[Path] | None = None,
     live: str | None = None,
     out: Path = Path("wattpack-ui"),
@@ -33,6 +35,8 @@ def ui_command(
         CSV file of nodes that the page offers beside the built-in ones; may be given again.
     trace
         CSV file of tasks that the page offers beside the built-in ones; may be given again.
+    power
+        TOML file of your own GPUs, CPUs and node base power, laid over the profiles of the page (`wattpack power`).
     results
         Results folder of `wattpack compare` or `run` to look at; may be given again.
     live
@@ -66,7 +70,8 @@ def ui_command(
         check_live(live)
     check_folder(out, (), ())
     load_plugins(plugin or [], not no_check)
-    desk = new_desk(out.absolute(), datacenter, trace, results, live or "", plugin)
+    desk = new_desk(out.absolute(), datacenter, trace, results, live or "", plugin, power)
+    note_power(None, power)
 
     def started(address: str) -> None:
         print(f"wattpack: {address} (Ctrl-C ends it; runs are kept in {out})", flush=True)

@@ -74,7 +74,7 @@ function setUp(choices) {
   fillInputs(choices);
   for (const policy of choices.policies) pill("start-policies", policy.name, policy.label, policy.text, ["fgd", "pwr", "ocs"].includes(policy.name));
   addPolicy("pwr:0.1+fgd:0.9", "PWR 0.1 + FGD 0.9");
-  fillSelect(byId("start-profile"), choices.profiles.map((name) => [name, name]), "paper");
+  fillSelect(byId("start-profile"), choices.profiles.map((name) => [name, name]), choices.profiles[0]);
   fillSelect(byId("start-carbon"), [["", "none"], ...choices.zones], "");
   for (const id of ["alpha", "knob", "load"]) {
     byId(`start-${id}`).addEventListener("input", (event) => { byId(`start-${id}-value`).textContent = Number(event.target.value).toFixed(2); });
