@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import csv
 import inspect
+import os
 import re
+import threading
 from importlib import import_module
 from pathlib import Path
 
@@ -258,6 +260,23 @@ def test_what_a_file_says_of_a_limit_a_cpu_and_base_power_is_shown_where_it_is_u
     assert "│ a meter (overridden)" in said
     assert "│ the power file (added)" in said
     assert "base power of a node: 80 W and 0.15 of its GPUs' limits\n" in said
+
+
+def test_a_power_file_from_a_pipe_is_used_and_told_as_a_file_is(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`--power <(...)`: the second reader of a pipe finds it empty."""
+    main(replay(folder, "--power", str(folder / "own.toml")))
+    before = capsys.readouterr()
+    pipe = folder / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=pipe.write_text, args=(OWN,))
+    writer.start()
+    main(replay(folder, "--power", str(pipe)))
+    writer.join()
+    said = capsys.readouterr()
+    assert said.out == before.out
+    assert said.err == before.err.replace("own.toml", "pipe")
 
 
 def test_a_file_that_says_what_the_profile_has_changes_nothing(

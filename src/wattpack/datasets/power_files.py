@@ -10,14 +10,25 @@ from wattpack.model.power import PAPER, PROFILES, PowerProfile
 from wattpack.model.power_file import MAX_BYTES, parse_power
 from wattpack.model.power_overlay import Overlay, lay_over
 
+_from_pipes: dict[str, bytes] = {}
 MOST_SHOWN = 60  # letters of a value that is no path
 
 
 def read_power_file(path: str | Path, profile: str | None = None) -> Overlay:
     """A power file over the profile of this name, or over the one that the file names; and what it changes."""
     file = Path(path)
-    found = parse_power(read_bytes_up_to(file, MAX_BYTES, "a power file (TOML)"), str(file))
+    found = parse_power(_bytes_of(file), str(file))
     return lay_over(found, str(file), file.stem, profile)
+
+
+def _bytes_of(file: Path) -> bytes:
+    """A pipe, as of `--power <(...)`, can be read once only: a command that reads it again gets the same bytes."""
+    if str(file) in _from_pipes and not file.is_file():
+        return _from_pipes[str(file)]
+    data = read_bytes_up_to(file, MAX_BYTES, "a power file (TOML)")
+    if not file.is_file():
+        _from_pipes[str(file)] = data
+    return data
 
 
 def load_power(path: str | Path, profile: str | None = None) -> PowerProfile:
