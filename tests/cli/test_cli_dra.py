@@ -19,6 +19,7 @@ CLASS = {
     "spec": {"selectors": [{"cel": {"expression": f'device.driver == "{DRIVER}"'}}]},
 }
 
+POLICY = ["--policy", "fgd"]
 WHOLE = "!device.allowMultipleAllocations"
 
 
@@ -83,3 +84,24 @@ def test_fit_says_where_a_pod_with_a_claim_would_go(tmp_path: Path, capsys: pyte
     main(["fit", "--pod", str(pod), "--file", cluster(tmp_path), "--policy", "fgd"])
     said = capsys.readouterr().out
     assert "devices: w1/gpu-0, w1/gpu-1" in said
+
+
+def test_a_share_asked_for_by_annotation_goes_to_no_gpu_that_claims_give_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """KAI's scheduler cannot give out devices of slices: only t4 serves its pods, in files as in `fit`."""
+    kai = pod_json("kai", annotations={"gpu-fraction": "0.5"})
+    file = tmp_path / "more.json"
+    file.write_text(json.dumps({"kind": "List", "items": [node_json("t4", gpus=1), kai]}))
+    (tmp_path / "pod.json").write_text(json.dumps(kai))
+    both = ["--file", cluster(tmp_path), "--file", str(file)]
+    main(["fit", "--pod", str(tmp_path / "pod.json"), *both, "--policy", "fgd"])
+    assert "decision: fgd: t4 GPU 0 chosen among 1 nodes that fit of 1" in capsys.readouterr().out
+    main(["import", *both, "--out", str(tmp_path), "--strict"])
+    decisions = tmp_path / "decisions.csv"
+    files = ["--nodes", str(tmp_path / "nodes.csv"), "--tasks", str(tmp_path / "tasks.csv")]
+    main(["replay", *files, "--placements", str(tmp_path / "placements.csv"), *POLICY, "--decisions", str(decisions)])
+    assert {row["task"]: row["node"] for row in rows(decisions)}["team/kai"] == "t4"
+    nodes = {row["sn"]: row["pool"] for row in rows(tmp_path / "nodes.csv")}
+    spec = {row["name"]: row["pool_spec"] for row in rows(tmp_path / "tasks.csv")}["team/kai"]
+    assert [name for name, pool in nodes.items() if pool in spec.split("|")] == ["t4"]

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
 from wattpack.kube.constraints import NAME_FIELD, Constraints, Wish, allows, hard_taints, words_of
+from wattpack.kube.dialects.dra import DRA
 from wattpack.kube.objects import Node
 from wattpack.model.pools import HELD, MAX_POOLS, NAMED, NONE, only_words
 
 TOO_MANY = f"more than {MAX_POOLS} kinds of nodes"
+BY_CLAIMS = frozenset({DRA.name})
 OTHER = "\0"  # in place of a label's value that no constraint names
 
 Signature = tuple[object, ...]
@@ -27,15 +29,20 @@ class Pools:
     closed: dict[str, str] = field(default_factory=dict)  # why a node was closed here
 
 
-def in_pools(nodes: Sequence[Node], only: Mapping[str, str], wanted: Sequence[Constraints]) -> Pools:
-    """Pools of the nodes for tasks with these constraints; `only` says which nodes are closed already, and how far."""
+def in_pools(
+    nodes: Sequence[Node], only: Mapping[str, str], wanted: Sequence[Constraints], sliced: Set[str] = frozenset()
+) -> Pools:
+    """Pools of the nodes for tasks with these constraints; `only` says which nodes are closed already, and how far.
+
+    `sliced`: nodes whose GPUs are given out by resource claims, so that no other dialect serves there.
+    """
     distinct = list(dict.fromkeys(wanted))
-    rows = _rows(nodes, only, distinct)
+    rows = _rows(nodes, only, distinct, sliced)
     closed: dict[str, str] = {}
     if len(set(rows.values())) > MAX_POOLS:  # tasks that one node alone would take: they stay there
         nodes_of = [sum(row[1][c] for row in rows.values()) for c in range(len(distinct))]
         distinct = [constraints for constraints, count in zip(distinct, nodes_of, strict=True) if count > 1]
-        rows = _rows(nodes, only, distinct)
+        rows = _rows(nodes, only, distinct, sliced)
     sizes = Counter(rows.values())
     if len(sizes) > MAX_POOLS:
         kept = {row for row, _ in sizes.most_common(MAX_POOLS - 1)}
@@ -60,7 +67,9 @@ def _spec(c: int, numbers: Mapping[Row, str]) -> str:
     return "" if allowed == plain else "|".join(allowed) or HELD
 
 
-def _rows(nodes: Sequence[Node], only: Mapping[str, str], wanted: Sequence[Constraints]) -> dict[str, Row]:
+def _rows(
+    nodes: Sequence[Node], only: Mapping[str, str], wanted: Sequence[Constraints], sliced: Set[str]
+) -> dict[str, Row]:
     """By node. Nodes that differ in nothing that a constraint names are looked at once."""
     keys = _named_values(wanted)
     resources = sorted({name for constraints in wanted for name, _ in constraints.resources})
@@ -69,7 +78,7 @@ def _rows(nodes: Sequence[Node], only: Mapping[str, str], wanted: Sequence[Const
     for node in nodes:
         name, closed = node.metadata.name, only.get(node.metadata.name, "")
         offered = tuple(str(node.status.allocatable.get(name, 0)) for name in resources)
-        words = words_of(node)
+        words = words_of(node) | (BY_CLAIMS if name in sliced else frozenset())
         served = tuple(name in constraints.nodes for constraints in wanted if constraints.nodes is not None)
         signature = (closed, words, offered, served, *_signature(node, keys))
         if signature not in known:

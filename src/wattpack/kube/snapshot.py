@@ -215,7 +215,8 @@ class _Taking:
         wanted = [self.constraints(task, pod) for task, pod in tasks]
         only = {name: only_words(*(word for word, _ in why)) for name, why in self.closed.items()}
         free = [own for (task, _), own in zip(tasks, wanted, strict=True) if task.pod.task.pool_spec == ""]
-        pools = in_pools([self.objects[name] for name in sorted(self.known)], only, free)
+        sliced = {name for name in self.known if self.claims.inventory.gpus(name).count}
+        pools = in_pools([self.objects[name] for name in sorted(self.known)], only, free, sliced)
         for name in sorted(self.known):
             why = [why for _, why in self.closed.get(name, [])] + ([pools.closed[name]] if name in pools.closed else [])
             said = "; ".join(dict.fromkeys(why)) or ("tainted" if pools.only[name] else "")
