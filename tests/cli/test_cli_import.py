@@ -315,3 +315,25 @@ def test_fit_refuses_a_pod_that_asks_for_a_device_no_dialect_reads(
         main(["fit", "-f", str(tmp_path / "pod.yaml"), "--file", write_cluster(tmp_path)])
     assert ended.value.code == 2
     assert "asks for gpu.intel.com/i915, which no dialect reads" in capsys.readouterr().err
+
+
+def test_a_list_of_pods_that_may_not_be_all_is_assumed_to_be_all(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`kubectl get nodes,pods` without -A lists the pods of one namespace, and GPUs of the others look free."""
+    file = tmp_path / "c.json"
+    words = ["import", "--file", str(file), "--out", str(tmp_path / "in")]
+    node, mine, other = node_json("n", gpus=2), pod_json("p", node="n"), pod_json("q", node="n", namespace="other")
+    for pods, expected in (
+        ([], "assumed     0 pods   in the files or lists: every GPU counts as free"),
+        (
+            [mine],
+            "assumed     1 pod    in the files, all of one namespace, taken for those of the whole cluster (is kubectl's -A",
+        ),
+        ([mine, other], ""),
+    ):
+        file.write_text(json.dumps({"kind": "List", "items": [node, *pods]}))
+        main(words)
+        said = capsys.readouterr().out
+        assert expected in said
+        assert expected or "namespace" not in said

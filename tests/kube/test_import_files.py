@@ -25,7 +25,7 @@ def test_one_list_of_both_and_one_list_each_give_the_same(tmp_path: Path) -> Non
 def test_an_object_that_is_there_twice_counts_once_as_read_last(tmp_path: Path) -> None:
     for name, cpu in (("a.json", "1"), ("b.json", "2")):
         (tmp_path / name).write_text(json.dumps(node_json("n", cpu=cpu)))
-    found, _, _ = read_cluster_files([tmp_path / "a.json", tmp_path / "b.json"])
+    found = read_cluster_files([tmp_path / "a.json", tmp_path / "b.json"]).nodes
     assert [node.status.allocatable["cpu"] for node in found] == ["2"]
 
 

@@ -92,6 +92,7 @@ def test_dialects_can_be_narrowed_to_one_or_to_a_list() -> None:
     with pytest.raises(Unreadable, match=r"asks in koordinator\.sh/gpu, which is dialect koordinator"):
         read_task(make_pod(**{KOORDINATOR: "50"}), reading)
     assert find_dialect("kai") is find_dialect(["kai"]) is DIALECTS["kai"]
+    assert find_dialect("all") is find_dialect(["all"]) is find_dialect(["kai", "all"])  # as --dialect gives them
 
 
 def test_the_index_is_written_in_the_words_of_the_pods_own_dialect() -> None:

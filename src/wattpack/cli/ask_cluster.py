@@ -3,42 +3,45 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from wattpack.errors import RunError, UserError
 from wattpack.kube.dra.claims import Claims
-from wattpack.kube.dra.objects import CLAIM, CLASS, TEMPLATE
-from wattpack.kube.dra.slice_objects import SLICE
+from wattpack.kube.dra.objects import CLAIM_LIST, CLASS_LIST, TEMPLATE_LIST
+from wattpack.kube.dra.slice_objects import SLICE_LIST
 from wattpack.kube.import_files import ClusterObjects
-from wattpack.kube.objects import KIND
 
 RESOURCES = "/apis/resource.k8s.io/v1"
-DEVICES = ("resourceslices", "resourceclaims", "deviceclasses", "resourceclaimtemplates")
+DEVICES = {
+    "resourceslices": SLICE_LIST,
+    "resourceclaims": CLAIM_LIST,
+    "deviceclasses": CLASS_LIST,
+    "resourceclaimtemplates": TEMPLATE_LIST,
+}
+NO_RIGHT = "no right to read them: as if no GPU were given out by resource claims"
 
 
 async def ask_cluster(kubeconfig: Path | None) -> ClusterObjects:
     """All nodes and pods. Needs the right to list both; resource claims and slices are read where that is allowed."""
     try:
-        from wattpack.kube.client import ApiError, Client
+        from wattpack.kube.client import FORBIDDEN, NOT_FOUND, ApiError, Client
         from wattpack.kube.kubeconfig import find_access
     except ImportError as fault:
         raise UserError(f"{fault.name} is not installed, expected wattpack[serve]; or give --file") from None
+    forbidden: list[str] = []
     try:
         async with Client(find_access(kubeconfig)) as client:
             nodes, _ = await client.list_nodes()
             pods, _ = await client.list_pods()
-            lists = []
-            for name in DEVICES:
+            lists: list[list[Any]] = []
+            for name, decoder in DEVICES.items():
                 try:
-                    lists.append(KIND.decode(await client.call("GET", f"{RESOURCES}/{name}")).items or [])
-                except ApiError:  # no such API before 1.34, or no right: pods with claims are then not understood
-                    lists.append([])
+                    lists.append((await client.list_all(f"{RESOURCES}/{name}", decoder))[0])
+                except ApiError as fault:
+                    if fault.status not in (FORBIDDEN, NOT_FOUND):  # there is no such API before 1.34
+                        raise
+                    lists.append([])  # pods with claims are then not understood
+                    forbidden += [name] if fault.status == FORBIDDEN else []
     except ApiError as fault:
         raise RunError(f"the cluster cannot be asked: {fault}") from None
-    slices, claims, classes, templates = lists
-    found = Claims(
-        map(SLICE.decode, slices),
-        map(CLAIM.decode, claims),
-        map(CLASS.decode, classes),
-        map(TEMPLATE.decode, templates),
-    )
-    return ClusterObjects(nodes, pods, found)
+    return ClusterObjects(nodes, pods, Claims(*lists), forbidden)

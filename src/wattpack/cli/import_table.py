@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
+from wattpack.cli.ask_cluster import NO_RIGHT
 from wattpack.kube.dialects import DIALECTS
+from wattpack.kube.import_files import ClusterObjects
 from wattpack.kube.pools import TOO_MANY
 from wattpack.kube.snapshot import Snapshot
 
@@ -23,9 +25,11 @@ class Line(NamedTuple):
     names: Sequence[str] = ()
 
 
-def table_of(snapshot: Snapshot, rename: Rename) -> list[Line]:
+def table_of(snapshot: Snapshot, rename: Rename, source: Iterable[Line] = ()) -> list[Line]:
+    """`source`: what is assumed of the lists themselves."""
     return [
         *understood(snapshot),
+        *source,
         *assumed(snapshot, rename),
         *closed(snapshot, rename),
         *left_out(snapshot, rename),
@@ -48,6 +52,17 @@ def understood(snapshot: Snapshot) -> Iterable[Line]:
         yield Line(UNDERSTOOD, snapshot.of_nodes, "pods", "of DaemonSets and static: subtracted from their nodes")
     if snapshot.finished:
         yield Line(UNDERSTOOD, snapshot.finished, "pods", "finished: not tasks")
+
+
+def assumed_of_lists(cluster: ClusterObjects, of_files: bool) -> Iterable[Line]:
+    """That the lists are whole. Pods that they lack would leave their GPUs free, and nobody would see it."""
+    if not cluster.pods:
+        yield Line(ASSUMED, 0, "pods", "in the files or lists: every GPU counts as free")
+    elif of_files and len({pod.metadata.namespace for pod in cluster.pods}) == 1:  # kube-system is in every cluster
+        words = "in the files, all of one namespace, taken for those of the whole cluster (is kubectl's -A missing?)"
+        yield Line(ASSUMED, len(cluster.pods), "pods", words)
+    if cluster.forbidden:
+        yield Line(ASSUMED, len(cluster.forbidden), "lists", NO_RIGHT, cluster.forbidden)
 
 
 def assumed(snapshot: Snapshot, rename: Rename) -> Iterable[Line]:

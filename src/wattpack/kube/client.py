@@ -13,12 +13,12 @@ from yarl import URL
 from wattpack.errors import RunError, UserError
 from wattpack.kube.exec_program import exec_environment, exec_token
 from wattpack.kube.kubeconfig import Access
-from wattpack.kube.objects import NODE_LIST, POD, POD_LIST, Node, Pod
+from wattpack.kube.objects import FAULTS, NODE_LIST, POD, POD_LIST, Node, Pod
 
 PAGE = 1000  # objects per page of a list
 LONGEST_LINE = 16 << 20  # bytes of one watch event; etcd allows 1.5 MiB per object
 PROGRAM_S = 60.0  # limit for a program that prints a token
-NO_ANSWER, UNAUTHORIZED, NOT_FOUND, CONFLICT = 0, 401, 404, 409  # `ApiError.status`
+NO_ANSWER, UNAUTHORIZED, FORBIDDEN, NOT_FOUND, CONFLICT = 0, 401, 403, 404, 409  # `ApiError.status`
 JSON, MERGE_PATCH = "application/json", "application/merge-patch+json"  # content types of what is sent
 
 
@@ -124,9 +124,11 @@ class Client:
         items: list[Any] = []
         token = ""
         while True:
-            page = decoder.decode(
-                await self.call("GET", f"{path}?limit={PAGE}" + (f"&continue={token}" if token else ""))
-            )
+            text = await self.call("GET", f"{path}?limit={PAGE}" + (f"&continue={token}" if token else ""))
+            try:
+                page = decoder.decode(text)
+            except FAULTS as fault:  # the answer of a proxy, or of another server
+                raise ApiError(NO_ANSWER, f"GET {path}: {fault}, expected a list of the Kubernetes API") from None
             items += page.items
             token = page.metadata.continue_
             if not token:

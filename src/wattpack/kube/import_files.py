@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,20 +13,18 @@ from wattpack.errors import UserError
 from wattpack.kube.dra.claims import Claims
 from wattpack.kube.dra.objects import CLAIM, CLASS, TEMPLATE, DeviceClass, ResourceClaim, ResourceClaimTemplate
 from wattpack.kube.dra.slice_objects import SLICE, ResourceSlice
-from wattpack.kube.objects import KIND, NODE, POD, Kind, Node, Pod
+from wattpack.kube.objects import FAULTS, KIND, NODE, POD, Kind, Node, Pod
 
 MAX_BYTES = 2_000_000_000  # 100,000 pods are about 1 GB
 KINDS = ("Node", "Pod", "ResourceClaim", "ResourceSlice", "DeviceClass", "ResourceClaimTemplate")
 EXPECTED = "expected what `kubectl get nodes,pods -A -o json` prints"
-
-# msgspec raises other errors for text that is not UTF-8 and for values nested 1,000 deep.
-FAULTS = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 
 
 class ClusterObjects(NamedTuple):
     nodes: list[Node]
     pods: list[Pod]
     claims: Claims  # everything of dynamic resource allocation
+    forbidden: Sequence[str] = ()  # lists of the cluster that we have no right to read
 
 
 def read_cluster_files(paths: Iterable[Path]) -> ClusterObjects:

@@ -174,6 +174,9 @@ class Kind(Object):
     items: list[msgspec.Raw] | None = None
 
 
+# What a decoder raises: other errors for text that is not UTF-8 and for values nested 1,000 deep.
+FAULTS = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+
 NODE = msgspec.json.Decoder(Node)
 POD = msgspec.json.Decoder(Pod)
 NODE_LIST = msgspec.json.Decoder(NodeList)

@@ -16,8 +16,8 @@ import msgspec
 
 from wattpack.datasets.formats.amounts import duration_between, is_missing, stamp_s
 from wattpack.datasets.formats.format import Assumed, BadLine, Format, Job, NotATask
-from wattpack.kube.import_files import FAULTS, objects_in
-from wattpack.kube.objects import POD, Object, Pod, Unreadable
+from wattpack.kube.import_files import objects_in
+from wattpack.kube.objects import FAULTS, POD, Object, Pod, Unreadable
 from wattpack.kube.read_pod import FINISHED, belongs_to_node, read_task
 from wattpack.kube.reading import Reading
 

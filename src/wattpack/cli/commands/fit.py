@@ -9,8 +9,9 @@ from typing import Annotated
 import msgspec
 from cyclopts import Parameter
 
-from wattpack.cli.ask_cluster import ask_cluster
+from wattpack.cli.ask_cluster import NO_RIGHT, ask_cluster
 from wattpack.cli.ask_service import ask, print_decision
+from wattpack.cli.streams import note
 from wattpack.errors import UserError
 from wattpack.jit import say_if_compiling
 from wattpack.kube.objects import Pod, Unreadable
@@ -66,6 +67,8 @@ def fit_command(
         if policy is not None:
             settings = checked(msgspec.structs.replace(settings, policy=policy), "--policy")
         cluster = read_cluster_files(file) if file else asyncio.run(ask_cluster(kubeconfig))
+        if cluster.forbidden:
+            note(f"{', '.join(cluster.forbidden)}: {NO_RIGHT}")
         note_power(profile, power)
         say_if_compiling("wattpack.engine.live.one_decision")
         view = View(settings, cluster.claims)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from wattpack.cli.ask_cluster import ask_cluster
 from wattpack.cli.csv_output import write_csv
-from wattpack.cli.import_table import Rename, losses, print_table, table_of
+from wattpack.cli.import_table import Rename, assumed_of_lists, losses, print_table, table_of
 from wattpack.cli.not_understood import NOT_UNDERSTOOD
 from wattpack.cli.options import note_power, with_power
 from wattpack.cli.outputs import check_folder
@@ -84,7 +84,7 @@ def import_command(
     cluster = read_cluster_files(file) if file else asyncio.run(ask_cluster(kubeconfig))
     snapshot = take_snapshot(cluster.nodes, cluster.pods, reading, cluster.claims)
     rename = hidden_names() if anonymise else plain_name
-    table = table_of(snapshot, rename)
+    table = table_of(snapshot, rename, assumed_of_lists(cluster, bool(file)))
     if strict and (lost := losses(table)):
         raise UserError(f"--strict: {lost}; expected to understand everything")
     if not snapshot.nodes:

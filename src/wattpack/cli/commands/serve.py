@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from wattpack.errors import UserError
+from wattpack.errors import RunError, UserError
 from wattpack.jit import say_if_compiling
 
 if TYPE_CHECKING:
@@ -148,7 +148,7 @@ def print_check(settings: Config, file: Path | None) -> None:
 
 async def reach(settings: Config, access: object) -> None:
     """Read the cluster once and say what of it cannot be read."""
-    from wattpack.kube.client import Client
+    from wattpack.kube.client import ApiError, Client
     from wattpack.kube.kubeconfig import Access
     from wattpack.kube.view import View
 
@@ -156,8 +156,12 @@ async def reach(settings: Config, access: object) -> None:
     async with Client(access) as client:
         await client.check()
         view = View(settings)
-        view.replace_nodes((await client.list_nodes())[0])
-        view.replace_pods((await client.list_pods())[0])
+        try:
+            nodes, pods = await client.list_nodes(), await client.list_pods()
+        except ApiError as fault:
+            raise RunError(f"{access.server}: {fault}") from None
+        view.replace_nodes(nodes[0])
+        view.replace_pods(pods[0])
     cluster = view.cluster
     print(
         f"cluster {access.server}: {len(cluster.nodes)} nodes, {len(cluster.reservations)} pods on them, "

@@ -29,8 +29,9 @@ _USED: dict[str, Dialect] = dict(DIALECTS)
 
 
 def find_dialect(names: str | Sequence[str]) -> Dialect:
-    """The dialect of this name; several names, or `all`, give dialects that are read together."""
-    listed = list(DIALECTS) if names == ALL else [names] if isinstance(names, str) else list(names)
+    """The dialect of this name; several names, or `all` alone or among them, give dialects that are read together."""
+    named = [names] if isinstance(names, str) else list(names)
+    listed = list(DIALECTS) if ALL in named else named
     for name in listed:
         if name not in DIALECTS:
             raise UserError(
