@@ -98,9 +98,7 @@ def test_lists_of_claims_that_may_not_be_read_are_named_and_pods_with_claims_not
     with kubeconfig(tmp_path, {**CLUSTER, PODS: pods, **forbidden}) as file:
         main(["import", "--kubeconfig", file, "--out", str(tmp_path / "out")])
         said = capsys.readouterr()
-        assert (
-            "assumed     2 lists  no right to read them: as if no GPU were given out by resource claims" in said.out
-        )
+        assert "assumed     2 lists  no right to read them: as if no GPU were given out by resource claims" in said.out
         assert "team/p on claims (resource claim gpu)" in said.err
         (tmp_path / "pod.json").write_text(json.dumps(pod_json("wish", **{GPU: "1"})))
         main(["fit", "-f", str(tmp_path / "pod.json"), "--kubeconfig", file, "--policy", "fgd"])

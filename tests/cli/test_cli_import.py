@@ -328,7 +328,7 @@ def test_a_list_of_pods_that_may_not_be_all_is_assumed_to_be_all(
         ([], "assumed     0 pods   in the files or lists: every GPU counts as free"),
         (
             [mine],
-            "assumed     1 pod    in the files, all of one namespace, taken for those of the whole cluster (is kubectl's -A",
+            "assumed     1 pod    in the files, all of one namespace, taken for those of the whole cluster (is",
         ),
         ([mine, other], ""),
     ):
@@ -337,3 +337,28 @@ def test_a_list_of_pods_that_may_not_be_all_is_assumed_to_be_all(
         said = capsys.readouterr().out
         assert expected in said
         assert expected or "namespace" not in said
+
+
+@pytest.mark.parametrize("cordoned", [False, True])
+def test_a_node_with_a_pod_that_is_no_task_is_never_said_to_become_empty(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], cordoned: bool
+) -> None:
+    """The task moves from `full` to `a`; `large`, for which `full` has too little CPU, is left out but runs there."""
+    full = node_json("full", gpus=2, cpu="10")
+    full["spec"]["unschedulable"] = cordoned
+    pods = [pod_json("x", node="a", **{"nvidia.com/gpu": "3"}), pod_json("y", node="full", **{"nvidia.com/gpu": "1"})]
+    for large, named in ([], True), ([pod_json("large", node="full", cpu="20")], False):
+        items = [node_json("a", gpus=4), full, *pods, *large]
+        (tmp_path / "c.json").write_text(json.dumps({"kind": "List", "items": items}))
+        out = tmp_path / "in"
+        main(["import", "--file", str(tmp_path / "c.json"), "--out", str(out)])
+        files = [f"--{name}={out / name}.csv" for name in ("nodes", "tasks", "placements")]
+        capsys.readouterr()
+        main(["defrag", *files])
+        moved = capsys.readouterr().out
+        main(["replay", *files, "--policy", "fgd"])
+        assert "team/y │ full / " in moved
+        assert ("1 node becomes empty: full" in moved) is named
+        # a policy leaves a task on a cordoned node
+        assert ("1 node becomes empty: full" in capsys.readouterr().out) is (named and not cordoned)
+        assert (out / "not-understood.csv").exists() is not named

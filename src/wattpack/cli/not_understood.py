@@ -5,12 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 from wattpack.cli.streams import note
-from wattpack.datasets.csv_files import read_rows
+from wattpack.datasets.csv_files import Row, read_rows
 from wattpack.datasets.sources import DATACENTERS
 from wattpack.model.nodes import Datacenter
 from wattpack.model.pools import CPU, NAMED, NONE
 
-NOT_UNDERSTOOD = "not-understood.csv"  # beside the files of `wattpack import`: pods whose GPUs would look free
+# Beside the files of `wattpack import`: pods on nodes that are not tasks. Where they ask for accelerators, those GPUs
+# would look free; without (an empty `resource`) only their CPU and memory is taken.
+NOT_UNDERSTOOD = "not-understood.csv"
 COLUMNS = ("pod", "node", "resource")
 SHOWN = 3
 
@@ -38,16 +40,24 @@ def with_closed_nodes(datacenter: Datacenter, nodes: Path, *others: Path) -> Dat
     return closed
 
 
+def nodes_with_others(*files: Path) -> frozenset[str]:
+    """Nodes with pods that are not tasks, by the lists beside the files: without tasks they are not empty."""
+    return frozenset(row.text("node") for row in _listed(*files))
+
+
 def more(names: list[str]) -> str:
     return f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
 
 
 def _not_understood(*files: Path) -> dict[str, list[str]]:
-    """Node -> its pods that were not understood, with what they ask for."""
+    """Node -> its pods that hold accelerators which could not be counted, with what they ask for."""
     found: dict[str, list[str]] = {}
-    for folder in dict.fromkeys(file.parent for file in files):
-        listed = folder / NOT_UNDERSTOOD
-        if listed.is_file():
-            for row in read_rows(listed, COLUMNS, ()):
-                found.setdefault(row.text("node"), []).append(f"{row.text('pod')} asks for {row.text('resource')}")
+    for row in _listed(*files):
+        if row.text("resource"):
+            found.setdefault(row.text("node"), []).append(f"{row.text('pod')} asks for {row.text('resource')}")
     return found
+
+
+def _listed(*files: Path) -> list[Row]:
+    listed = [folder / NOT_UNDERSTOOD for folder in dict.fromkeys(file.parent for file in files)]
+    return [row for path in listed if path.is_file() for row in read_rows(path, COLUMNS, ())]

@@ -47,4 +47,5 @@ def print_emptied(found: Emptied) -> None:
     print(f"{len(found.nodes)} {'node becomes' if one else 'nodes become'} empty: {names}{more}")
     print(f"  switching {'it' if one else 'them'} off saves {found.idle_w:,.0f} W more, the idle draw")
     if found.newly_used:
-        print(f"  {found.newly_used} other nodes that are empty now come into use")
+        other = "other node that is" if found.newly_used == 1 else "other nodes that are"
+        print(f"  {found.newly_used} {other} empty now {'comes' if found.newly_used == 1 else 'come'} into use")

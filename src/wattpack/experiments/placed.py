@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
@@ -48,14 +49,19 @@ class Emptied:
 
 
 def emptied_nodes(
-    before: NDArray[np.int32], after: NDArray[np.int32], datacenter: Datacenter, profile: PowerProfile
+    before: NDArray[np.int32],
+    after: NDArray[np.int32],
+    datacenter: Datacenter,
+    profile: PowerProfile,
+    others: Collection[str] = (),
 ) -> Emptied:
-    """`before`, `after`: the node of each task, -1 for none.
+    """`before`, `after`: the node of each task, -1 for none. `others`: nodes with pods that are not tasks.
 
     A node that takes only tasks without GPU has pods whose devices are not understood: it is not empty without ours.
     """
     used, using = (np.isin(np.arange(len(datacenter)), node[node >= 0]) for node in (before, after))
     has_others = np.array([CPU in pool.only.split("|") for pool in datacenter.pools])[datacenter.pool]
+    has_others |= np.array([name in others for name in datacenter.names], bool)
     empty = np.flatnonzero(used & ~using & ~has_others)
     idle_w = idle_and_full_w(datacenter, profile)[0]
     names = tuple(datacenter.names[n] for n in empty.tolist())

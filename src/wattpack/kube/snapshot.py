@@ -57,6 +57,7 @@ class Snapshot:
     left_out: dict[str, list[str]] = field(default_factory=dict)  # reason -> "node X" or "pod NAMESPACE/NAME"
     # Pods that hold accelerators of the nodes but are not tasks: those nodes take no tasks with GPUs.
     not_understood: list[NotUnderstood] = field(default_factory=list)
+    uncounted: list[NotUnderstood] = field(default_factory=list)  # others that are not tasks: nodes are not empty
     finished: int = 0
     of_nodes: int = 0  # pods that belong to a node
     dialects: Counter[str] = field(default_factory=Counter)  # tasks with GPUs by dialect
@@ -188,6 +189,8 @@ class _Taking:
         if held.resource:
             self.found.not_understood.append(held)
             self.close(held.node, CPU, "pods not understood")
+        else:
+            self.found.uncounted.append(held)
         try:
             self.subtract(held.node, read_cpu_and_memory(pod))
         except Unreadable:
@@ -206,6 +209,8 @@ class _Taking:
             if facts.task.num_gpu and self.known[facts.node].gpus:  # otherwise no GPU would look free
                 self.found.not_understood.append(not_understood(pod))
                 self.close(facts.node, CPU, "pods not understood")
+            else:
+                self.found.uncounted.append(not_understood(pod)._replace(resource=""))
             self.subtract(facts.node, taken)
         return tasks
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from wattpack.cli.csv_output import write_csv
 from wattpack.cli.keep_speed import keep_speed
-from wattpack.cli.not_understood import with_closed_nodes
+from wattpack.cli.not_understood import nodes_with_others, with_closed_nodes
 from wattpack.cli.options import note_power, profile_option
 from wattpack.cli.outputs import check_files, words_beside
 from wattpack.cli.side_by_side import print_emptied, print_side_by_side
@@ -134,7 +134,8 @@ def defrag_command(
     with words_beside(out, placements_out):
         print_moves(found, datacenter, workload)
         print_totals(before, totals(search.board.nodes), bound_w, found)
-        print_emptied(emptied_nodes(placed.node, search.board.node, datacenter, watts))
+        others = nodes_with_others(nodes, tasks, placements)
+        print_emptied(emptied_nodes(placed.node, search.board.node, datacenter, watts, others))
 
 
 Totals = tuple[float, float, int, int]  # watts, fragmentation in GPUs, wholly free GPUs, nodes in use

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -52,8 +53,8 @@ def import_command(
     Parameters
     ----------
     out
-        Folder for nodes.csv, tasks.csv and placements.csv; not-understood.csv too, where pods hold accelerators that
-        could not be counted.
+        Folder for nodes.csv, tasks.csv and placements.csv; not-understood.csv too, where nodes hold pods that are not
+        tasks because they could not be counted.
     file
         What `kubectl get nodes,pods -A -o json` printed; where GPUs are given out by resource claims, with
         resourceslices,resourceclaims,deviceclasses,resourceclaimtemplates too; may be given again. Default: ask the
@@ -93,10 +94,10 @@ def import_command(
     note_power(profile, power)
     write_snapshot(snapshot, make_folder(out), rename)
     print_table(table)
-    for name in (*WRITTEN, *([NOT_UNDERSTOOD] if snapshot.not_understood else [])):
+    for name in (*WRITTEN, *([NOT_UNDERSTOOD] if snapshot.not_understood or snapshot.uncounted else [])):
         print(f"wrote       {out / name}")
     if snapshot.not_understood:
-        said = in_words(uncounted(snapshot, rename))
+        said = in_words(renamed(snapshot.not_understood, rename))
         note(f"{said}; these nodes take no tasks with GPUs")
 
 
@@ -124,14 +125,14 @@ def write_snapshot(snapshot: Snapshot, folder: Path, rename: Rename) -> None:
     ]
     write_csv(folder / "tasks.csv", TASKS, tasks)
     write_csv(folder / "placements.csv", DECISIONS, [placement(task, rename) for task in snapshot.tasks])
-    if snapshot.not_understood:
-        write_csv(folder / NOT_UNDERSTOOD, NotUnderstood._fields, uncounted(snapshot, rename))
+    if others := renamed([*snapshot.not_understood, *snapshot.uncounted], rename):
+        write_csv(folder / NOT_UNDERSTOOD, NotUnderstood._fields, others)
     else:
         (folder / NOT_UNDERSTOOD).unlink(missing_ok=True)  # of an earlier import
 
 
-def uncounted(snapshot: Snapshot, rename: Rename) -> list[NotUnderstood]:
-    return [NotUnderstood(rename("task", pod), rename("node", n), what) for pod, n, what in snapshot.not_understood]
+def renamed(pods: Sequence[NotUnderstood], rename: Rename) -> list[NotUnderstood]:
+    return [NotUnderstood(rename("task", pod), rename("node", n), what) for pod, n, what in pods]
 
 
 def placement(task: Task, rename: Rename) -> tuple[str, str, str]:

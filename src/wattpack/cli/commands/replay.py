@@ -8,7 +8,7 @@ from pathlib import Path
 from wattpack.choose.choice import resolve
 from wattpack.cli.csv_output import write_csv
 from wattpack.cli.keep_speed import keep_speed
-from wattpack.cli.not_understood import with_closed_nodes
+from wattpack.cli.not_understood import nodes_with_others, with_closed_nodes
 from wattpack.cli.options import check_seed, note_power, profile_option
 from wattpack.cli.outputs import check_files, words_beside
 from wattpack.cli.plugins import faults_of, load_plugins
@@ -173,7 +173,8 @@ def replay_command(
         print_outcome(run, f"{mix.expression} {window.label}".rstrip())
         if now is not None and placed is not None:
             print_saving(now, measure_run(run), mix.expression)
-            print_emptied(emptied_nodes(placed.node, run.node, datacenter, watts))
+            others = nodes_with_others(nodes, tasks, *([placements] if placements else []))
+            print_emptied(emptied_nodes(placed.node, run.node, datacenter, watts, others))
 
 
 def decision_rows(run: Run) -> Iterable[Sequence[object]]:
