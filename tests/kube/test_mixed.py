@@ -143,6 +143,26 @@ def test_devices_of_a_node_that_no_dialect_in_use_counts_are_named(node: Json, d
     assert [facts.name for facts in found.nodes] == ["n"]
 
 
+@pytest.mark.parametrize(
+    ("device", "held"),
+    [
+        ("nvidia.com/TU104GL_Tesla_T4", True),  # KubeVirt: a GPU of a virtual machine
+        ("nvidia.com/GA102GL_A10", True),
+        ("nvidia.com/GRID_T4-2Q", True),
+        ("nvidia.com/NVIDIA_A10-4Q", True),
+        ("nvidia.com/A100", True),  # a device plugin with names of its own
+        ("nvidia.com/H100.shared", True),
+        ("nvidia.com/hostdev", False),  # network cards
+        ("nvidia.com/resibp24s0", False),
+        ("rdma/hca_shared", False),
+    ],
+)
+def test_a_pod_with_a_gpu_under_the_name_of_its_chip_or_model_closes_its_node(device: str, held: bool) -> None:
+    found = of(node_json("n", gpus=2, **{device: "2"}), pod_json("vm", node="n", **{device: "1"}))
+    assert found.access["n"].only == ("cpu" if held else "")
+    assert [one.resource for one in found.not_understood] == ([device] if held else [])
+
+
 # ---- GPU memory
 
 

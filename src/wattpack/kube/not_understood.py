@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from wattpack.kube.dialects import DIALECTS, aliyun, hami, koordinator, volcano
@@ -14,6 +15,8 @@ from wattpack.kube.dialects.dialect import Dialect
 from wattpack.kube.dialects.kai import MEMORY as KAI_MEMORY
 from wattpack.kube.dialects.node_devices import WHOLE
 from wattpack.kube.objects import Node, Pod
+from wattpack.model.catalog import GPUS, PAPER_NAMES
+from wattpack.model.gpu_names import model_of, possible_models
 
 SHOWN = 3
 MEMORY_WORDS = frozenset({aliyun.MEMORY, hami.NAMES.memory, volcano.NAMES.memory, koordinator.MEMORY})
@@ -21,6 +24,11 @@ MEMORY_WORDS = frozenset({aliyun.MEMORY, hami.NAMES.memory, volcano.NAMES.memory
 ACCELERATOR = re.compile(
     r"gpu|(?<![a-z])(?:npu|tpu|xpu|dcu|mlu|hpu)|vcuda|/mig-|px_nps|gaudi|neuron|ascend|i915|accelerator", re.IGNORECASE
 )
+# KubeVirt hands out whole GPUs and vGPUs by the name of the chip or the product: nvidia.com/TU104GL_Tesla_T4,
+# nvidia.com/GRID_T4-2Q. Other names of the makers may be network cards: nvidia.com/hostdev.
+_MAKERS = ("nvidia.com", "amd.com")
+_CHIP = re.compile(r"(?:g[abfhkmpv]|tu|ad)\d{3}|grid|tesla|quadro|geforce|nvidia|navi|vega|instinct", re.IGNORECASE)
+_MODELS = (*GPUS, *PAPER_NAMES)
 
 
 class NotUnderstood(NamedTuple):
@@ -31,10 +39,21 @@ class NotUnderstood(NamedTuple):
     resource: str
 
 
+@lru_cache(maxsize=4096)  # pods carry the same few dozen names
+def is_accelerator(name: str) -> bool:
+    """Whether a resource looks like an accelerator, by its name or by the model that it names."""
+    if ACCELERATOR.search(name):
+        return True
+    maker, _, product = name.removesuffix(".shared").partition("/")
+    if maker not in _MAKERS:
+        return False
+    return bool(_CHIP.match(product) or model_of(product, _MODELS) or possible_models(product))
+
+
 def accelerators_asked(pod: Pod) -> list[str]:
     """Resources, annotations and resource claims by which a pod asks for accelerators, in any dialect or none."""
     resources = _resource_names(pod)
-    asked = {name for name in resources if ACCELERATOR.search(name) or _dialects_of(name)}
+    asked = {name for name in resources if is_accelerator(name) or _dialects_of(name)}
     asked |= {name for name in pod.metadata.annotations if _dialects_of(name)}
     return sorted(asked) + [f"resource claim {claim.name}" for claim in pod.spec.resource_claims]
 
@@ -51,7 +70,7 @@ def unread_devices(node: Node, dialect: Dialect, gpus: int) -> list[str]:
     """Accelerators that a node offers and nobody counts. Names of a dialect that is not in use count if `gpus` is 0."""
     offered = sorted(name for name, amount in node.status.allocatable.items() if str(amount).strip("0"))
     unread = [name for name in offered if name != WHOLE and not dialect.owns(name)]
-    return [name for name in unread if (gpus == 0 if _dialects_of(name) else ACCELERATOR.search(name))]
+    return [name for name in unread if (gpus == 0 if _dialects_of(name) else is_accelerator(name))]
 
 
 def asks_for_memory(pod: Pod) -> bool:
