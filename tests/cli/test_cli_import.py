@@ -362,3 +362,45 @@ def test_a_node_with_a_pod_that_is_no_task_is_never_said_to_become_empty(
         # a policy leaves a task on a cordoned node
         assert ("1 node becomes empty: full" in capsys.readouterr().out) is (named and not cordoned)
         assert (out / "not-understood.csv").exists() is not named
+
+
+def test_every_pod_is_in_one_line_of_the_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    gpu = {"nvidia.com/gpu": "1"}
+    pods = [
+        pod_json("runs", node="n", **gpu),
+        pod_json("leaves", node="n", **gpu),
+        pod_json("left-early", **gpu),
+        pod_json("done", node="n", phase="Failed", **gpu),
+        pod_json("daemon", node="n", owner="DaemonSet"),
+        pod_json("waiting-daemon", owner="DaemonSet"),
+        pod_json("odd", node="n", **{"nvidia.com/gpu": "many"}),
+        pod_json("other", node="gone"),
+    ]
+    for pod in pods[1:3]:
+        pod["metadata"]["deletionTimestamp"] = "2026-01-05T11:00:00Z"
+    (tmp_path / "c.json").write_text(json.dumps({"kind": "List", "items": [node_json("n", gpus=4), *pods]}))
+    main(["import", "--file", str(tmp_path / "c.json"), "--out", str(tmp_path / "in")])
+    said = capsys.readouterr().out
+    counted = {line[12:] for line in said.splitlines() if " pod " in line or " tasks  " in line}
+    for line in (
+        "2 tasks  2 with GPUs, 0 pending; 2 GPUs allocated",
+        "1 pod    of DaemonSets and static: subtracted from their nodes",
+        "1 pod    finished: not tasks",
+        "1 pod    being deleted, not on a node: not tasks",
+        "1 pod    of DaemonSets, not on a node: not tasks",
+        "1 pod    quantity 'many', expected one like 500m, 2 or 1.5Gi (team/odd)",
+        "1 pod    its node is left out or not in the files (team/other)",
+    ):
+        assert line in counted
+    assert "1 task   being deleted: counted until they end, never moved" in said
+    specs = {row["name"]: row["pool_spec"] for row in rows(tmp_path / "in" / "tasks.csv")}
+    assert specs == {"team/runs": "", "team/leaves": "held"}
+
+
+def test_reasons_beyond_the_tenth_are_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    odd = [pod_json(f"p{i}", node="n", **{"nvidia.com/gpu": f"{i}x"}) for i in range(1, 12)]
+    (tmp_path / "c.json").write_text(json.dumps({"kind": "List", "items": [node_json("n", gpus=4), *odd]}))
+    main(["import", "--file", str(tmp_path / "c.json"), "--out", str(tmp_path / "in")])
+    said = capsys.readouterr().out
+    assert "left out    1 more for 1 other reason\n" in said
+    assert "pod    quantity '11x'" not in said

@@ -50,8 +50,12 @@ def understood(snapshot: Snapshot) -> Iterable[Line]:
         yield Line(UNDERSTOOD, count, "tasks", f"with GPUs {words}")
     if snapshot.of_nodes:
         yield Line(UNDERSTOOD, snapshot.of_nodes, "pods", "of DaemonSets and static: subtracted from their nodes")
+    if snapshot.leaving:
+        yield Line(UNDERSTOOD, snapshot.leaving, "tasks", "being deleted: counted until they end, never moved")
     if snapshot.finished:
         yield Line(UNDERSTOOD, snapshot.finished, "pods", "finished: not tasks")
+    for what, count in sorted(snapshot.passed_over.items()):
+        yield Line(UNDERSTOOD, count, "pods", f"{what}, not on a node: not tasks")
 
 
 def assumed_of_lists(cluster: ClusterObjects, of_files: bool) -> Iterable[Line]:
@@ -97,19 +101,19 @@ def left_out(snapshot: Snapshot, rename: Rename) -> Iterable[Line]:
 
 
 def print_table(lines: Sequence[Line]) -> None:
-    """Aligned columns; the first few names of each line, the first reasons of each group."""
+    """Aligned columns; the first few names of each line, the first reasons for which anything was left out."""
     shown: dict[str, int] = {}
     width = max((len(str(line.number)) for line in lines), default=1)
     for line in lines:
         shown[line.group] = shown.get(line.group, 0) + 1
-        if shown[line.group] > MOST_REASONS:
+        if line.group == LEFT_OUT and shown[line.group] > MOST_REASONS:
             continue
         what = line.what[:-1] if line.number == 1 else line.what
         print(f"{line.group:<10}  {line.number:>{width}} {what:<5}  {line.text}{named(line.names)}")
-    for group, count in shown.items():
-        if count > MOST_REASONS:
-            rest = [line for line in lines if line.group == group][MOST_REASONS:]
-            print(f"{group:<10}  {sum(line.number for line in rest)} more for {count - MOST_REASONS} other reasons")
+    if (more := shown.get(LEFT_OUT, 0) - MOST_REASONS) > 0:
+        rest = [line for line in lines if line.group == LEFT_OUT][MOST_REASONS:]
+        reasons = "1 other reason" if more == 1 else f"{more} other reasons"
+        print(f"{LEFT_OUT:<10}  {sum(line.number for line in rest)} more for {reasons}")
 
 
 def named(names: Sequence[str]) -> str:

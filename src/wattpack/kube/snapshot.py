@@ -60,6 +60,8 @@ class Snapshot:
     uncounted: list[NotUnderstood] = field(default_factory=list)  # others that are not tasks: nodes are not empty
     finished: int = 0
     of_nodes: int = 0  # pods that belong to a node
+    passed_over: Counter[str] = field(default_factory=Counter)  # waiting pods that are no tasks
+    leaving: int = 0  # tasks that are being deleted: nobody can move them
     dialects: Counter[str] = field(default_factory=Counter)  # tasks with GPUs by dialect
     cpu_assumed: dict[str, list[str]] = field(default_factory=dict)  # what is assumed and why -> nodes
     index_chosen: list[str] = field(default_factory=list)  # tasks without an index of the GPUs they hold
@@ -140,11 +142,19 @@ class _Taking:
             if node:
                 self.hold(pod, not_understood(pod))
             return
+        if not node and pod.metadata.deletion_timestamp:
+            self.found.passed_over["being deleted"] += 1
+            return
         if belongs_to_node(pod) and facts.task.num_gpu == 0:
             if node:
                 self.found.of_nodes += 1
                 self.subtract(node, facts.task)
+            else:
+                self.found.passed_over["of DaemonSets"] += 1
             return
+        if pod.metadata.deletion_timestamp:
+            self.found.leaving += 1
+            facts = facts._replace(task=facts.task._replace(pool_spec=HELD))
         self.readable.append((facts, pod))
 
     def read(self, pod: Pod) -> PodFacts:

@@ -154,7 +154,8 @@ def replay_command(
         if stay:
             rng = seeded(seed).policy
             run = simulate_beside(stay, datacenter, workload, mix, aim, rng, watts, window, arrival_s)
-            note(f"{len(stay)} tasks stay on nodes that take no new ones; the policy places the others")
+            tasks_stay = "1 task stays" if len(stay) == 1 else f"{len(stay)} tasks stay"
+            note(f"{tasks_stay} (held, or on nodes that take no new ones); the policy places the others")
         elif target == LEARNT:
             run = simulate_learning(datacenter, workload, mix, seeded(seed).policy, watts)
         elif window.tasks > 1:
