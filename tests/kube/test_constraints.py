@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from wattpack.kube.constraints import allows, constraints_on, eligible
+from wattpack.kube.constraints import allows, constraints_of, constraints_on, eligible, why_not
 from wattpack.kube.objects import Condition, Node, Pod
 
 
@@ -114,3 +114,23 @@ def test_a_node_selector_must_hold() -> None:
 )
 def test_required_node_affinity_must_hold(expression: tuple[str, ...], let_in: bool) -> None:
     assert eligible(pod(affinity=affinity(*expression)), node()) is let_in
+
+
+@pytest.mark.parametrize(
+    ("asks", "offers", "expected"),
+    [
+        ({}, {}, ""),
+        ({}, {"unschedulable": True}, "cordoned"),
+        ({}, {"taints": [{"key": "node.kubernetes.io/not-ready", "effect": "NoExecute"}]}, "not ready"),
+        ({}, {"taints": [{"key": "team", "value": "x", "effect": "NoSchedule"}]}, "taint team"),
+        ({"nodeSelector": {"zone": "b"}}, {}, "label zone is not b"),
+        ({"affinity": affinity("zone", "NotIn", "a")}, {}, "node affinity"),
+        ({"containers": [{"resources": {"requests": {"x.com/y": "2"}}}]}, {}, "less x.com/y than it asks for"),
+    ],
+)
+def test_what_keeps_a_pod_off_a_node_is_named(
+    asks: dict[str, object], offers: dict[str, object], expected: str
+) -> None:
+    constraints, there = constraints_of(pod(**asks)), node(**offers)
+    assert why_not(constraints, there) == expected
+    assert allows(constraints, there) is (expected == "")

@@ -48,6 +48,19 @@ def test_fit_says_nothing_of_blocked_nodes_where_there_is_none() -> None:
         assert decision.note == NOT_CHECKED
 
 
+def test_fit_says_how_many_nodes_are_not_open_to_the_pod_and_why() -> None:
+    view = view_of()
+    view.replace_nodes([make_node("a", gpus=2), make_node("b", gpus=1), make_node("c", gpus=4, taint="team")])
+    for gpus, said in (
+        ("2", "2 of 3 nodes are not open to the pod (less nvidia.com/gpu than it asks for: 1; taint team: 1)"),
+        ("9", "3 of 3 nodes are not open to the pod (less nvidia.com/gpu than it asks for: 3)"),
+    ):
+        decision = fit(view, make_pod("p", **{"nvidia.com/gpu": gpus}))
+        assert decision is not None
+        assert decision.note.splitlines() == [NOT_CHECKED, said]
+    assert decision.words() == "fgd: fits none of 0 nodes (none is open to it)"
+
+
 def test_fit_changes_nothing() -> None:
     view = view_of()
     before = view.cluster.power_w()

@@ -98,21 +98,29 @@ def eligible(pod: Pod, node: Node) -> bool:
 
 def allows(constraints: Constraints, node: Node, words: frozenset[str] | None = None) -> bool:
     """`words`: dialects in which the node offers GPUs, if they are known."""
+    return why_not(constraints, node, words) == ""
+
+
+def why_not(constraints: Constraints, node: Node, words: frozenset[str] | None = None) -> str:
+    """The first thing that keeps the pod off the node; "" if nothing does."""
     if constraints.nodes is not None:
         if node.metadata.name not in constraints.nodes:
-            return False
+            return "no devices that serve its claims"
     elif constraints.dialect and not speaks(constraints, words_of(node) if words is None else words):
-        return False
-    if any(nano(node.status.allocatable.get(name, 0)) < amount for name, amount in constraints.resources):
-        return False
-    if any(not tolerates(constraints, taint) for taint in hard_taints(node)):
-        return False
+        return f"no GPUs in dialect {constraints.dialect}"
+    for name, amount in constraints.resources:
+        if nano(node.status.allocatable.get(name, 0)) < amount:
+            return f"less {name} than it asks for"
+    for taint in hard_taints(node):
+        if not tolerates(constraints, taint):
+            return {CORDON.key: "cordoned", NOT_READY.key: "not ready"}.get(taint.key, f"taint {taint.key}")
     labels = node.metadata.labels
-    if any(labels.get(key) != value for key, value in constraints.selector):
-        return False
-    if constraints.terms is None:
-        return True
-    return any(term_holds(term, node) for term in constraints.terms)
+    for key, value in constraints.selector:
+        if labels.get(key) != value:
+            return f"label {key} is not {value}"
+    if constraints.terms is None or any(term_holds(term, node) for term in constraints.terms):
+        return ""
+    return "node affinity"
 
 
 def words_of(node: Node) -> frozenset[str]:

@@ -59,7 +59,7 @@ class Decision(msgspec.Struct, gc=False):
     def words(self) -> str:
         """The reason in one sentence, as in the event on the pod."""
         if not self.node:
-            reasons = ", ".join(f"{count} {reason}" for reason, count in self.refused.items()) or "no node was offered"
+            reasons = ", ".join(f"{count} {reason}" for reason, count in self.refused.items()) or "none is open to it"
             nearest = f"; nearest: {self.nearest[0].node} lacks {self.nearest[0].missing}" if self.nearest else ""
             return f"{self.policy}: fits none of {self.offered} nodes ({reasons}){nearest}"
         gpus = f" GPU {'-'.join(map(str, self.gpus))}" if self.gpus else ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from datetime import UTC, datetime
 from typing import TypedDict
 
@@ -21,6 +22,8 @@ NOT_CHECKED = (
     "cordons, taints, node selectors and node affinity are taken into account; not affinity between pods, topology "
     "spread, volumes, host ports"
 )
+
+SHOWN = 6  # reasons for which nodes are not open to a pod
 
 
 class NodeState(TypedDict):
@@ -83,9 +86,10 @@ def fit(view: View, pod: Pod) -> Decision | None:
     if not pod.spec.containers:
         raise Unreadable("no containers, expected a pod")
     facts = view.asked(pod)
-    note = "\n".join([NOT_CHECKED, *blocked_line(view)])
     usable = view.usable(pod, facts)
-    names = view.eligible_nodes(pod, facts)
+    refusals = view.why_not(pod, facts)
+    names = [name for name, why in refusals.items() if why == ""]
+    note = "\n".join([NOT_CHECKED, *blocked_line(view), *not_open_line(refusals)])
     demands = view.claims.demands(pod, view.listed()) if view.claims is not None and usable is not None else []
     if view.claims is None or not demands:
         return costed_decision(view, facts, names, note, usable)
@@ -105,6 +109,17 @@ def blocked_line(view: View) -> list[str]:
     """One line if pods that could not be read keep nodes out of the question, none otherwise."""
     blocking = [node for node in view.blocking.values() if node in view.nodes]
     return [blocked(sorted(set(blocking)), len(blocking))] if blocking else []
+
+
+def not_open_line(refusals: dict[str, str]) -> list[str]:
+    """One line if filters of Kubernetes keep nodes out of the question, the most frequent reasons first."""
+    found = Counter(filter(None, refusals.values())).most_common()
+    if not found:
+        return []
+    reasons = "; ".join(f"{why}: {count}" for why, count in found[:SHOWN])
+    more = f"; {len(found) - SHOWN} more reasons" if len(found) > SHOWN else ""
+    shut = sum(count for _, count in found)
+    return [f"{shut} of {len(refusals)} nodes {'is' if shut == 1 else 'are'} not open to the pod ({reasons}{more})"]
 
 
 def explain_now(view: View, uid: str) -> Decision | None:

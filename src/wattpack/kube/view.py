@@ -15,7 +15,7 @@ from wattpack.kube.claim_pods import ClaimPods
 from wattpack.kube.claim_view import ClaimView
 from wattpack.kube.closed_nodes import UNKNOWN
 from wattpack.kube.config import Config
-from wattpack.kube.constraints import allows, constraints_of
+from wattpack.kube.constraints import constraints_of, why_not
 from wattpack.kube.decision import Decision
 from wattpack.kube.dialects.dra import DRA, reads_claims
 from wattpack.kube.dialects.mig import MIG, mig_devices
@@ -290,14 +290,20 @@ class View:
 
     def eligible_nodes(self, pod: Pod, facts: PodFacts) -> list[str]:
         """Names of the readable nodes that Kubernetes would allow for the pod; `facts`: of the pod as it is asked."""
+        return [name for name, why in self.why_not(pod, facts).items() if why == ""]
+
+    def why_not(self, pod: Pod, facts: PodFacts) -> dict[str, str]:
+        """By readable node: what keeps the pod off it by Kubernetes' own filters; "" if nothing does."""
         constraints, devices, words = constraints_of(pod, facts.dialect), mig_devices(pod), self.cluster.closed.words
-        names = [
-            name for name in self.cluster.nodes if allows(constraints, self.nodes[name], words.get(name, frozenset()))
-        ]
-        if devices:
-            names = [name for name in names if self.has_devices(name, devices)]
         usable = self.usable(pod, facts) if facts.dialect == DRA.name else None
-        return names if usable is None else [name for name in names if name in usable]
+        found = {}
+        for name in self.cluster.nodes:
+            found[name] = why_not(constraints, self.nodes[name], words.get(name, frozenset()))
+            if found[name] == "" and devices and not self.has_devices(name, devices):
+                found[name] = "no free MIG device of this size"
+            if found[name] == "" and usable is not None and name not in usable:
+                found[name] = "no devices that serve its claims"
+        return found
 
     def has_devices(self, node: str, wanted: dict[str, int]) -> bool:
         """Whether the node has that many MIG devices that no pod holds."""
