@@ -75,6 +75,7 @@ def test_a_limit_is_kept_and_chains_are_not_cut(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "placements", "said"),
     [
+        ((), "", "now.csv: empty, expected a header (task,node,gpu_index) and a line for each task"),
         (("--moves", "0"), PLACEMENTS, "--moves 0, expected 1 or more"),
         (("--least", "0"), PLACEMENTS, "expected watts above 0"),
         (("--gpu-worth", "-1"), PLACEMENTS, "expected watts from 0"),

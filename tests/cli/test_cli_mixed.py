@@ -108,6 +108,19 @@ def test_defrag_moves_no_task_to_a_node_that_is_closed_to_it(imported: Path, tmp
     assert stayed["team/claimed"]["gpu_index"] == "1-2"
 
 
+@pytest.mark.parametrize("command", [["defrag"], ["replay", "--policy", "fgd"]])
+def test_a_wrong_placements_file_is_one_line_though_nodes_are_closed(
+    imported: Path, tmp_path: Path, command: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    wrong = tmp_path / "placements.csv"
+    wrong.write_text("task,node,gpu_index\nteam/whole,elsewhere,0\n")
+    with pytest.raises(SystemExit) as ended:
+        main([*command, *files(imported), "--placements", str(wrong)])
+    (line,) = capsys.readouterr().err.splitlines()
+    assert ended.value.code == 2
+    assert line.endswith("placements.csv, line 2, column node: 'elsewhere', expected empty or a node of the nodes file")
+
+
 @pytest.mark.parametrize(
     ("asks", "expected"),
     [

@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from wattpack.datasets.csv_files import Row, read_rows
+from wattpack.datasets.csv_files import MAX_BYTES, Row, rows_in
+from wattpack.datasets.input_files import read_bytes_up_to
 from wattpack.errors import UserError
 from wattpack.model.nodes import MAX_GPUS, Datacenter
 from wattpack.model.tasks import Workload
@@ -33,7 +34,10 @@ def read_placements(file: Path, datacenter: Datacenter, workload: Workload) -> P
         raise UserError(f"{file}: two tasks of the tasks file have the same name, expected different ones")
     node, gpus = np.full(len(workload), -1, dtype=np.int32), np.zeros(len(workload), dtype=np.int32)
     seen: set[str] = set()
-    for row in read_rows(file, COLUMNS, ()):
+    data = read_bytes_up_to(file, MAX_BYTES, "a CSV file")
+    if tasks and not data.strip():  # cut off or never written; it would free every GPU
+        raise UserError(f"{file}: empty, expected a header ({','.join(COLUMNS)}) and a line for each task")
+    for row in rows_in(file, data, COLUMNS, ()):
         task = row.text("task")
         if task not in tasks or task in seen:
             raise row.fault("task", "a task of the tasks file, once")

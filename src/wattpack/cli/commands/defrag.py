@@ -106,10 +106,10 @@ def defrag_command(
     if not 0 < least < 1e6:
         raise UserError(f"--least {least:g}, expected watts above 0: a move that brings nothing is never worth it")
     datacenter = load_datacenter(str(nodes), power=watts, add=add or (), remove=remove or (), replace=replace or ())
-    datacenter = with_closed_nodes(datacenter, nodes, tasks, placements)
     workload = read_workload(tasks)
     aim = Target.of(workload if target is None else load_trace(target))
     placed = read_placements(placements, datacenter, workload)
+    datacenter = with_closed_nodes(datacenter, nodes, tasks, placements)  # after all files: a fault is the only line
     workload = keep_speed(workload, placed, datacenter, allow_slower, same_model)
     check_files({"--out": out, "--placements-out": placements_out}, (nodes, tasks, placements, target, power))
     note_power(profile, power)

@@ -131,12 +131,12 @@ def replay_command(
             f"--policy {policy} with --target {LEARNT}: it is chosen for a known workload, expected a trace"
         )
     datacenter = load_datacenter(str(nodes), power=watts, add=add or (), remove=remove or (), replace=replace or ())
-    datacenter = with_closed_nodes(datacenter, nodes, tasks, *([placements] if placements else []))
     workload = read_workload(tasks)
     arrival_s = None if batch_seconds is None else read_arrival_s(tasks)
     trace = workload if target in (None, LEARNT) else load_trace(str(target))
     aim = Target.of(trace)
     placed = None if placements is None else read_placements(placements, datacenter, workload)
+    datacenter = with_closed_nodes(datacenter, nodes, tasks, *([placements] if placements else []))
     if placed is not None:
         workload = keep_speed(workload, placed, datacenter, allow_slower, same_model)
     elif allow_slower or same_model:
