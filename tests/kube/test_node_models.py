@@ -119,8 +119,15 @@ def test_a_cloud_label_that_leaves_the_model_open_is_passed_over_for_the_instanc
     """Karpenter's "a100" without the memory: 40 GB in p4d, 80 GB in p4de."""
     for kind, model in (("p4d.24xlarge", "A100-SXM4-40GB"), ("p4de.24xlarge", "A100-SXM4-80GB")):
         assert gpu_model({f"{KARPENTER}-name": "a100", TYPE: kind}, READING).model == model
-    with pytest.raises(Unreadable, match="instance-gpu-name is 'a100', a model without a power entry"):
+    with pytest.raises(
+        Unreadable, match=r"of which label karpenter.*-memory must tell the memory of a GPU .40960 or 81920.: map"
+    ):
         gpu_model({f"{KARPENTER}-name": "a100"}, READING)
+
+
+def test_an_empty_label_says_nothing() -> None:
+    empty = {"nvidia.com/gpu.product": "", GKE: "nvidia-l4"}
+    assert gpu_model(empty, READING) == Known("L4", f"label {GKE}=nvidia-l4")
 
 
 def test_a_label_of_the_users_own_that_holds_a_model_is_pointed_at_and_counts_only_if_configured() -> None:

@@ -10,6 +10,7 @@ import pytest
 from kube.made import make_node
 from wattpack.errors import UserError
 from wattpack.kube.dialects import DIALECTS
+from wattpack.kube.dialects.node_devices import GKE_PART, SHARED_BY
 from wattpack.kube.facts import NodeFacts
 from wattpack.kube.objects import NODE, Unreadable
 from wattpack.kube.read_node import gpu_memories, read_node
@@ -17,6 +18,7 @@ from wattpack.kube.reading import Reading
 from wattpack.model.power import MEASURED
 
 NVIDIA = Reading(dialect=DIALECTS["nvidia"])
+GKE_SHARED = SHARED_BY[1]
 
 
 def test_a_node_is_what_it_can_give_rounded_down() -> None:
@@ -41,6 +43,8 @@ def test_equal_nodes_have_equal_facts_whatever_else_changes() -> None:
         ({"nvidia.com/gpu": "2"}, "has GPUs but no label nvidia.com/gpu.product"),
         ({"gpus": 8, "labels": {"nvidia.com/gpu.replicas": "4"}}, "time-sliced GPUs (nvidia.com/gpu.replicas 4)"),
         ({"gpus": 7, "model": "NVIDIA-A100-SXM4-40GB-MIG-1g.5gb"}, "MIG strategy single"),
+        ({"gpus": 48, "labels": {GKE_SHARED: "48"}}, f"time-sliced GPUs ({GKE_SHARED} 48)"),
+        ({"gpus": 7, "labels": {GKE_PART: "1g.5gb"}}, f"MIG devices ({GKE_PART} 1g.5gb): nvidia.com/gpu is a part"),
         ({"cpu": "many"}, "quantity 'many', expected one like"),
         ({"memory": "-1Gi"}, "quantity '-1Gi', expected 0 or more"),
         ({"cpu": "1e30"}, "expected at most 1000000000000"),
@@ -51,6 +55,14 @@ def test_a_node_that_cannot_be_read_is_named_with_the_reason(given: dict[str, An
         read_node(make_node("n", **given), NVIDIA)
     assert str(fault.value).startswith("node n: ")
     assert said in str(fault.value)
+
+
+def test_a_node_of_amd_is_asked_for_the_label_of_amd() -> None:
+    node = make_node("n", **{"amd.com/gpu": "8"})
+    with pytest.raises(Unreadable, match=r"has GPUs but no label amd\.com/gpu\.product-name, expected"):
+        read_node(node, Reading())
+    with pytest.raises(Unreadable, match="has GPUs but no label own, expected"):
+        read_node(node, Reading(gpu_model_label="own"))
 
 
 def test_own_names_of_models_come_before_all_others_and_must_be_known() -> None:

@@ -22,9 +22,10 @@ from wattpack.kube.reading import Reading
 from wattpack.model.gpu_names import catalog_name, entry_name, possible_models
 from wattpack.model.power import entry_to_add
 
+AMD_PRODUCT = "amd.com/gpu.product-name"
 PRODUCT_LABELS = (
     "nvidia.com/gpu.product",
-    "amd.com/gpu.product-name",
+    AMD_PRODUCT,
     "beta.amd.com/gpu.product-name",
     "gpu.nvidia.com/model",
     "aliyun.accelerator/nvidia_name",
@@ -78,10 +79,13 @@ def gpu_labels(reading: Reading) -> tuple[str, ...]:
     return tuple(dict.fromkeys((reading.gpu_model_label, *reading.dialect.model_labels, *PRODUCT_LABELS)))
 
 
-def gpu_model(labels: Mapping[str, str], reading: Reading) -> Known:
-    """Raises Unreadable where no label names a model with a power entry."""
+def gpu_model(labels: Mapping[str, str], reading: Reading, expected: str = "") -> Known:
+    """Raises Unreadable where no label names a model with a power entry; an empty one says nothing.
+
+    `expected`: the label to ask for, if not the configured one.
+    """
     for label in gpu_labels(reading):
-        if label in labels:
+        if labels.get(label):
             model = reading.model(labels[label])
             if model == "":
                 raise Unreadable(_unknown(label, labels[label]))
@@ -93,9 +97,8 @@ def gpu_model(labels: Mapping[str, str], reading: Reading) -> Known:
     for label, value, name in offered:
         if name or label not in INSTANCE_TYPES:  # most instance types tell nothing of GPUs
             raise Unreadable(_unknown(label, value, name))
-    raise Unreadable(
-        f"has GPUs but no label {reading.gpu_model_label}, expected their model there{_hint(labels, reading)}"
-    )
+    hint = _hint(labels, reading)
+    raise Unreadable(f"has GPUs but no label {expected or reading.gpu_model_label}, expected their model there{hint}")
 
 
 def _hint(labels: Mapping[str, str], reading: Reading) -> str:
@@ -129,15 +132,20 @@ def _offered(labels: Mapping[str, str]) -> list[tuple[str, str, str]]:
 
 
 def _unknown(label: str, value: str, name: str | None = None) -> str:
-    several = possible_models(value if name is None else name)
+    said = name or value
+    by_memory = AWS_BY_MEMORY.get(value, {}) if label.startswith(AWS) else {}
+    several = possible_models(said)
     text = f"label {label} is {value!r}, "
-    if several:
+    if by_memory:
+        memory = f"{label.removesuffix('-name')}-memory"
+        text += f"of which label {memory} must tell the memory of a GPU ({' or '.join(by_memory)})"
+    elif several:
         text += f"which may be {' or '.join(several)}"
-    elif known := catalog_name(value if name is None else name):
+    elif known := catalog_name(said):
         text += f"{known}, a model without a power entry (the catalog has its limit only)"
     else:
         text += "a model without a power entry"
-    entry = entry_to_add("gpu", entry_name(value if name is None else name))
+    entry = entry_to_add("gpu", entry_name(said))
     return (
         f'{text}: map it in the configuration, [models] "{value}" = "...", or put {entry} into a power file (--power)'
     )

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from wattpack.kube.dialects.amd import AMD_WHOLE
+from wattpack.kube.dialects.node_devices import node_count
 from wattpack.kube.dra.gpus import NodeGpus
 from wattpack.kube.facts import MAX_AMOUNT, NodeFacts
-from wattpack.kube.node_models import cpu_model, gpu_model
+from wattpack.kube.node_models import AMD_PRODUCT, PRODUCT_LABELS, cpu_model, gpu_model
 from wattpack.kube.objects import Node, Unreadable
 from wattpack.kube.quantity import cpu_milli_down, memory_mib_down, nano
 from wattpack.kube.reading import Reading
@@ -35,7 +37,9 @@ def read_node(node: Node, reading: Reading) -> NodeFacts:
 
 
 def _gpu_model(node: Node, reading: Reading) -> str:
-    return gpu_model(node.metadata.labels, reading).model
+    default = reading.gpu_model_label == PRODUCT_LABELS[0]
+    expected = AMD_PRODUCT if default and node_count(node, AMD_WHOLE) else ""
+    return gpu_model(node.metadata.labels, reading, expected).model
 
 
 def with_slices(facts: NodeFacts, offered: NodeGpus, reading: Reading) -> NodeFacts:

@@ -6,6 +6,9 @@ from wattpack.kube.objects import Node, Unreadable
 from wattpack.kube.quantity import nano, whole
 
 WHOLE = "nvidia.com/gpu"  # whole GPUs, which every dialect reads beside its own names
+# How many pods share a GPU, each as one device: of NVIDIA's device plugin, and of Google's for time-sharing and MPS.
+SHARED_BY = ("nvidia.com/gpu.replicas", "cloud.google.com/gke-max-shared-clients-per-gpu")
+GKE_PART = "cloud.google.com/gke-gpu-partition-size"  # like 1g.5gb
 
 
 def node_count(node: Node, resource: str) -> int | None:
@@ -18,9 +21,12 @@ def whole_gpus_of(node: Node) -> int:
     """Whole GPUs of a node through `nvidia.com/gpu`; raises where the device plugin counts parts of GPUs as GPUs."""
     count = node_count(node, WHOLE) or 0
     labels = node.metadata.labels
-    replicas = labels.get("nvidia.com/gpu.replicas", "1")
-    if count and replicas not in ("0", "1", ""):
-        raise Unreadable(f"time-sliced GPUs (nvidia.com/gpu.replicas {replicas}): {WHOLE} is no longer a whole GPU")
+    for label in SHARED_BY:
+        replicas = labels.get(label, "1")
+        if count and replicas not in ("0", "1", ""):
+            raise Unreadable(f"time-sliced GPUs ({label} {replicas}): {WHOLE} is no longer a whole GPU")
+    if count and labels.get(GKE_PART):
+        raise Unreadable(f"MIG devices ({GKE_PART} {labels[GKE_PART]}): {WHOLE} is a part of a GPU")
     if count and "-MIG-" in labels.get("nvidia.com/gpu.product", ""):
         raise Unreadable(f"MIG strategy single: {WHOLE} is a MIG device, expected strategy mixed and dialect mig")
     return count
