@@ -7,7 +7,7 @@ import pytest
 from kube.made import make_node, make_pod
 from wattpack.kube.config import Config
 from wattpack.kube.objects import Unreadable
-from wattpack.kube.questions import NOT_CHECKED, fit
+from wattpack.kube.questions import NOT_CHECKED, fit, state_of
 from wattpack.kube.view import View
 
 ODD = {"alibabacloud.com/gpu-milli": "lots"}
@@ -59,6 +59,20 @@ def test_fit_says_how_many_nodes_are_not_open_to_the_pod_and_why() -> None:
         assert decision is not None
         assert decision.note.splitlines() == [NOT_CHECKED, said]
     assert decision.words() == "fgd: fits none of 0 nodes (none is open to it)"
+
+
+def test_the_state_names_every_node_that_is_closed_to_pods_with_gpus() -> None:
+    view = view_of("a")
+    twice = {"wattpack.dev/gpu-index": "0"}
+    both = [make_pod(f"twice-{i}", node="b", annotations=twice, **GPU) for i in range(2)]
+    view.replace_pods([make_pod("odd-0", node="a", annotations=ODD), *both])
+    assert state_of(view)["closed_nodes"] == {
+        "a": "holds a pod that is not understood: its GPUs may be in use",
+        "b": "holds a pod whose GPUs could not be counted",
+    }
+    decision = fit(view, make_pod("p", **GPU))
+    assert decision is not None
+    assert (decision.node, decision.fitting) == ("c", 1)
 
 
 def test_fit_changes_nothing() -> None:

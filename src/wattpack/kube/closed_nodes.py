@@ -70,6 +70,6 @@ class ClosedNodes:
             self._foreign[dialect] = dict.fromkeys(others, FOREIGN)
         return self._foreign[dialect]
 
-    def all(self) -> dict[str, str]:
+    def all(self, in_conflict: Iterable[str]) -> dict[str, str]:
         """Nodes that are closed to any pod with GPUs, for people."""
-        return self.cut | self.doubtful
+        return dict.fromkeys(in_conflict, CONFLICT) | self.cut | self.doubtful

@@ -176,7 +176,7 @@ def state_of(view: View) -> ClusterState:
         "fragmentation_gpus": cluster.fragmentation_gpus(),
         "nodes": rows,
         "unreadable_nodes": view.unreadable_nodes,
-        "closed_nodes": cluster.closed.all(),
+        "closed_nodes": cluster.closed.all(cluster.nodes_in_conflict()),
         "unreadable_pods": view.unreadable_pods,
         "gpu_conflicts": cluster.conflicts,
         "promised": [
