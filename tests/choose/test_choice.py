@@ -137,6 +137,16 @@ def test_the_reason_says_where_a_little_more_is_drawn_to_serve_more():
     assert "it draws least: 210 W" in choices._because(searching.Found("ocs", (fgd, less, safer)), "fill-up")
 
 
+def test_the_reason_names_a_member_that_serves_a_little_less_and_draws_far_less():
+    fgd, far = searching.Member("fgd", 0.0, 250.0, 2), searching.Member("pwr", -0.02, 150.0, 2)
+    near = searching.Member("ocs@2", -0.002, 180.0, 9, -0.0047)
+    said = choices._because(searching.Found("fgd", (fgd, near, far)), "fill-up")
+    assert said.endswith("; ocs@2 draws 28.0 % less, but serves up to 0.5 % less of the GPU asked for")
+    hardly = searching.Member("ocs@2", -0.002, 246.0, 9, -0.0047)
+    assert ";" not in choices._because(searching.Found("fgd", (fgd, hardly, far)), "fill-up")
+    assert ";" not in choices._because(searching.Found("fgd", (fgd, far)), "fill-up")
+
+
 def test_the_choice_is_the_same_in_any_order_of_nodes_and_tasks():
     own, order = fleet(), np.random.default_rng(1).permutation(24)
     again = Workload(TRACE.classes[::-1], (3 - TRACE.sequence[::-1]).astype(np.int32), None, "other")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import OrderedDict
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -22,6 +23,8 @@ from wattpack.policies.expression import AUTO, STEADY, WORDS, canonical, is_auto
 
 CODE = ("model", "policies", "engine", "datasets", "choose")  # what decides a choice
 REMEMBERED = 64
+NEARLY = 0.01  # of GRAR below FGD at most
+WORTH_SAYING = 0.02  # share of the watts of what was chosen
 
 SUMMARY = "chooses the best of several expressions for your fleet by simulating them; stands alone, not in a mix"
 
@@ -116,12 +119,30 @@ def _because(found: Found, regime: str) -> str:
     serving = [member for member in found.members if member.serves_as_much(regime)]
     where = "steady state" if regime == STEADY else regime
     tried = f"of {len(found.members)} expressions tried in a {where},"
+    also = _nearly(found.members, best, regime)
     if found.expression == BASELINE:
-        return f"{tried} none that serves as much draws less ({base.w_per_gpu:.0f} W per GPU served)"
+        return f"{tried} none that serves as much draws less ({base.w_per_gpu:.0f} W per GPU served){also}"
     saving = 100 * (1 - best.w_per_gpu / base.w_per_gpu)
     more = 100 * (best.w_per_gpu / min(member.w_per_gpu for member in serving) - 1)
     how = "it draws least" if more < 0.05 else f"it draws {more:.1f} % more than the least of them, to serve more"
     return (
         f"{tried} {len(serving)} serve as much as FGD and {how}: {best.w_per_gpu:.0f} W per GPU served, "
-        f"FGD {base.w_per_gpu:.0f} ({saving:.1f} % less)"
+        f"FGD {base.w_per_gpu:.0f} ({saving:.1f} % less){also}"
     )
+
+
+def _nearly(members: Sequence[Member], chosen: Member, regime: str) -> str:
+    """Who serves a little less than FGD and draws far less than what was chosen: for people who would take that."""
+    near = [
+        member
+        for member in members
+        if not member.serves_as_much(regime)
+        and member.loss(regime) <= NEARLY
+        and member.w_per_gpu < (1 - WORTH_SAYING) * chosen.w_per_gpu
+    ]
+    if not near:
+        return ""
+    one = min(near, key=lambda member: member.priced_w(regime))
+    less = 100 * (1 - one.w_per_gpu / chosen.w_per_gpu)
+    unserved = 100 * one.loss(regime)
+    return f"; {one.expression} draws {less:.1f} % less, but serves up to {unserved:.1g} % less of the GPU asked for"

@@ -58,10 +58,14 @@ class Member:
         """Whether it serves as much as FGD."""
         return self.grar_below >= -GRAR_LOSS[regime] and self.unlucky_below >= -UNLUCKY_LOSS[regime]
 
+    def loss(self, regime: str) -> float:
+        """How much less of the GPU asked for it serves than FGD, at the worst load; in a fill-up on unlucky seeds."""
+        below = min(self.grar_below, self.unlucky_below) if regime == FILL_UP else self.grar_below
+        return max(0.0, -below)
+
     def priced_w(self, regime: str) -> float:
         """Watts per GPU, raised where it serves a little less: of two that draw nearly the same, the safer one wins."""
-        below = min(self.grar_below, self.unlucky_below) if regime == FILL_UP else self.grar_below
-        return self.w_per_gpu * (1 + LOSS_PRICE * max(0.0, -below))
+        return self.w_per_gpu * (1 + LOSS_PRICE * self.loss(regime))
 
 
 @dataclass(frozen=True)
