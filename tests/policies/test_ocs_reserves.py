@@ -71,10 +71,14 @@ def test_what_most_tasks_depend_on_is_not_watched_nor_what_is_hardly_asked_for()
 
 
 def test_a_request_of_several_gpus_is_watched_even_if_it_is_asked_for_once_in_many_runs() -> None:
-    """1 in 10,000: two standard deviations of that are 0.02 tasks, 0.01 of the two places."""
-    demand = 2 / 96
-    assert requests_of(FLEET, TRACE, 0.9e-4 / demand) == ()
-    assert len(requests_of(FLEET, TRACE, 1.1e-4 / demand)) == 1
+    """Of 5,000 tasks one: 0.007 in a full datacenter of 36 GPUs."""
+    large = make_task(gpu=1, cpu=60)
+    assert [one.num_gpu for one in requests_of(FLEET, [SMALL] * 5000 + [EIGHT], 36.0)] == [8]
+    assert requests_of(FLEET, [SMALL] * 5000 + [large], 36.0) == ()
+
+
+def test_where_vcpu_runs_out_before_gpus_a_rare_request_is_not_watched() -> None:
+    assert requests_of(FLEET, [SMALL] * 5000 + [EIGHT], 35.0) == ()  # vCPU for 35 of 36 GPUs
 
 
 def test_requests_of_one_gpu_leave_places_to_rare_ones_of_several() -> None:
