@@ -52,7 +52,7 @@ def write_steady_figures(out: Path, rows: Sequence[SteadyRow]) -> list[Path]:
 def file_names(traces: Iterable[str]) -> dict[str, str]:
     """A name for the files of each trace: its file's name without folder and ending, if that is unique."""
     found = list(traces)
-    stems = [Path(trace).stem for trace in found]
+    stems = [_stem(trace) for trace in found]
     names: dict[str, str] = {}
     for trace, stem in zip(found, stems, strict=True):
         alone = stems.count(stem) == 1
@@ -60,3 +60,11 @@ def file_names(traces: Iterable[str]) -> dict[str, str]:
         same = sum(other == name or other.startswith(f"{name}~") for other in names.values())
         names[trace] = f"{name}~{same + 1}" if same else name
     return names
+
+
+def _stem(trace: str) -> str:
+    """`tasks (two.csv)` of `tasks.csv (two.csv)`: what is in brackets is no ending (`labels` puts it there)."""
+    name, bracket, more = trace.rpartition(" (")
+    if not bracket or not trace.endswith(")"):
+        return Path(trace).stem
+    return f"{Path(name).stem} ({more.replace('/', '-')}"
