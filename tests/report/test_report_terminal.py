@@ -107,6 +107,20 @@ def test_the_plot_names_every_curve_by_a_letter_that_stands_on_it():
     assert [line.split("┤")[0].strip() for line in body if "┤" in line] == ["15", "10", "5", "0"]
 
 
+def test_below_one_percent_the_axis_has_numbers_too():
+    text = printed(make_results(pwr=0.006))
+    body = [line for line in text[text.index("saving in % over load") :].splitlines() if "┤" in line]
+    assert [line.split("┤")[0].strip() for line in body] == ["0.6", "0.5", "0.4", "0.3", "0.2", "0.1", "0.0"]
+
+
+def test_policies_that_the_plot_has_no_room_for_are_named_below_it():
+    assert "not plotted" not in printed(make_results(**PAPER_POLICIES))
+    many = {f"policy{place}": 0.2 - place / 100 for place in range(12)}
+    text = printed({**make_results(**many), ("default", "bound"): make_bound()})
+    # Nine curves, one of them the bound.
+    assert "not plotted, they save less: policy8, policy9, policy10, policy11\n" in text
+
+
 def test_marks_in_names_are_shown_as_they_are():
     text = printed(make_results(("[red]x[/red]",), **{"[bold]": 0.1}))
     assert "[red]x[/red]: saving" in text

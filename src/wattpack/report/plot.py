@@ -13,6 +13,7 @@ from rich.text import Text
 DOTS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))
 BLANK = 0x2800
 MARGIN = 5  # columns left of the axis, for its numbers
+STEPS = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100)  # between the numbers beside the axis
 TICKS = 5  # intervals of the load axis
 
 
@@ -99,10 +100,10 @@ class Canvas:
 
     def _number(self, row: int) -> str:
         """The number beside a row: where a multiple of the step falls into it."""
-        step = next(s for s in (1, 2, 5, 10, 20, 50, 100) if (self.high - self.low) / s <= self.rows / 2 or s == 100)
+        step = next(s for s in STEPS if (self.high - self.low) / s <= self.rows / 2 or s == STEPS[-1])
         for tick in range(int(np.floor(self.low / step)), int(np.ceil(self.high / step)) + 1):
             if int(self._row(tick * step)) == row and 0 <= self._row(tick * step) < self.rows:
-                return f"{tick * step:>{MARGIN - 1}} "
+                return f"{tick * step:>{MARGIN - 1}.{1 if step < 1 else 0}f} "
         return " " * MARGIN
 
     def _load_axis(self) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from textwrap import fill
 
 import numpy as np
 from rich import box
@@ -85,13 +86,19 @@ def savings_plot(results: Results, trace: str, width: int = MAX_WIDTH, ascii_onl
     """Savings over load up to 1. Every curve carries its letter, so that the plot reads without colour too."""
     ranked = [policy for policy in by_saving(results, trace) if policy != BASELINE]
     # The bound comes last in the ranking but is always plotted.
-    ranked = [p for p in ranked if p != BOUND][: PLOTTED - (BOUND in ranked)] + [p for p in ranked if p == BOUND]
+    policies = [policy for policy in ranked if policy != BOUND]
+    room = PLOTTED - (BOUND in ranked)
+    left_out = [_printable(policy, ascii_only) for policy in policies[room:]]
+    ranked = policies[:room] + [policy for policy in ranked if policy == BOUND]
     curves = []
     for letter, policy in zip(LETTERS, ranked, strict=False):
         values = saving(results, trace, policy)[: at(FULL_LOAD) + 1] * 100
         curves.append(Curve(letter, _printable(policy, ascii_only), values, look(policy).colour_dark))
     canvas = Canvas(width, 14, ascii_only)
-    return canvas.draw(curves, title="saving in % over load (requested GPU / GPU capacity)")
+    plot = canvas.draw(curves, title="saving in % over load (requested GPU / GPU capacity)")
+    if left_out:
+        plot.append("\n" + fill(f"not plotted, they save less: {', '.join(left_out)}", width), style="dim")
+    return plot
 
 
 def _savings(results: Results, trace: str, shown: Sequence[str], load: float, sign: str) -> list[Text]:
