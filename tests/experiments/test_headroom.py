@@ -35,8 +35,9 @@ def test_the_most_that_placement_saves_is_per_gpu_served():
 def test_where_placement_can_save_little_a_sentence_says_what_helps():
     told = little_to_save(results(200, 198), "default", fleet("T4", "T4"))
     assert told == (
-        "default: no placement saves more than 1.0 % of FGD's watts per GPU served here (the bound): all GPUs are of "
-        "one model. What helps instead: nodes that sleep, power caps, moving work in time"
+        "default: no placement saves more than 1.0 % of FGD's watts per GPU served here (the bound, mean over loads "
+        "0.2 to 0.9): all GPUs are of one model. What helps instead: nodes that sleep, power caps, moving work in time "
+        "(`wattpack simulate --advise`)"
     )
     assert "one model" not in little_to_save(results(200, 198), "default", fleet("T4", "G3"))
 

@@ -226,8 +226,8 @@ def what_helps(tuned: Tuned, wanted: Wanted) -> list[str]:
     trace = load_trace(wanted.trace)
     if tuned.advice.best.saving > LITTLE or not bound_is_quick(trace):
         return []
-    name, watts = Path(wanted.trace).stem, chosen_profile(wanted.profile)
-    line = little_to_save_on(load_datacenter(wanted.datacenter, power=watts), trace, name, watts)
+    watts = chosen_profile(wanted.profile)
+    line = little_to_save_on(load_datacenter(wanted.datacenter, power=watts), trace, wanted.trace, watts)
     return [line] if line else []
 
 

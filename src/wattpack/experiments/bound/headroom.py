@@ -16,7 +16,7 @@ from wattpack.policies.expression import parse
 
 LITTLE = 0.025  # of the watts per GPU served
 LOADS_READ = (0.2, 0.4, 0.6, 0.8, 0.9)
-HELPS = "nodes that sleep, power caps, moving work in time"
+HELPS = "nodes that sleep, power caps, moving work in time (`wattpack simulate --advise`)"
 
 
 def most_saving(results: Results, trace: str) -> float | None:
@@ -48,7 +48,7 @@ def little_to_save(results: Results, trace: str, datacenter: Datacenter) -> str:
     why = ": all GPUs are of one model" if len(models) == 1 else ""
     return (
         f"{trace}: no placement saves more than {100 * max(most, 0):.1f} % of FGD's watts per GPU served here (the "
-        f"bound){why}. What helps instead: {HELPS}"
+        f"bound, mean over loads {LOADS_READ[0]:g} to {LOADS_READ[-1]:g}){why}. What helps instead: {HELPS}"
     )
 
 
