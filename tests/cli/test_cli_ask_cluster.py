@@ -90,6 +90,15 @@ def test_serve_check_says_in_one_line_that_pods_may_not_be_listed(
     assert said.endswith(": 403: pods is forbidden\n")
 
 
+def test_serve_check_of_a_cluster_says_what_auto_chooses_and_why(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "w.toml").write_text('policy = "auto"\n')
+    with kubeconfig(tmp_path, CLUSTER) as file:
+        main(["serve", "--check", "--config", str(tmp_path / "w.toml"), "--kubeconfig", file])
+    assert "  auto -> fgd, because fewer than 100 pods have been seen" in capsys.readouterr().out
+
+
 def test_lists_of_claims_that_may_not_be_read_are_named_and_pods_with_claims_not_understood(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.files import write_nodes, write_tasks
+from cli.files import write_nodes, write_tasks, write_timed_tasks
 from wattpack.cli import main
 
 SAID = re.compile(r"auto -> ([a-z:0-9.+@]+), because of \d+ expressions tried in a (fill-up|steady state), ")
@@ -39,6 +39,17 @@ def test_explain_says_what_was_chosen(tmp_path: Path, capsys: pytest.CaptureFixt
     chosen = SAID.search(said)
     assert chosen is not None
     assert f"policy {chosen[1]}" in said
+
+
+def test_explain_at_a_time_chooses_as_simulate_does(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    nodes, tasks = write_nodes(tmp_path), write_timed_tasks(tmp_path)
+    main(["simulate", "--datacenter", nodes, "--trace", tasks, "--policy", "auto", "--out", str(tmp_path / "out")])
+    chosen = SAID.search(capsys.readouterr().out)
+    main(["explain", nodes, tasks, "--policy", "auto", "--task", "eight-3", "--at", "10m"])
+    said = SAID.search(capsys.readouterr().out)
+    assert chosen is not None
+    assert said is not None
+    assert (said[1], said[2]) == (chosen[1], "steady state")
 
 
 def test_policies_lists_it(capsys: pytest.CaptureFixture[str]) -> None:

@@ -88,6 +88,12 @@ def test_serve_check_says_what_a_good_configuration_means(tmp_path: Path, capsys
     assert "kai" in said
 
 
+def test_serve_check_without_a_cluster_says_how_to_see_what_auto_chooses(capsys: pytest.CaptureFixture[str]) -> None:
+    main(["serve", "--check", "--policy", "auto"])
+    said = capsys.readouterr().out
+    assert "auto chooses when the nodes are known: add --kubeconfig FILE" in said
+
+
 def test_serve_refuses_a_bad_configuration_with_exit_2_and_one_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

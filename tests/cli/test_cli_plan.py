@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from pathlib import Path
 
 import pytest
@@ -47,6 +48,14 @@ def test_where_the_nodes_that_are_there_keep_it_it_says_so_of_one_node_too(
 def test_where_no_number_does_it_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     plan(tmp_path, "T4-1", "--wait-p99", "1m", "--most", "3")
     assert "No number of T4-1 nodes up to 3 keeps" in capsys.readouterr().out
+
+
+def test_it_says_what_auto_chose_for_the_number_of_nodes_that_it_names(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan(tmp_path, "T4-1", "--wait-p99", "1m", "--policy", "auto")
+    said = capsys.readouterr().out
+    assert re.search(r"^With 4 of T4-1, .*tasks.csv: auto -> \S+, because .* steady state", said, re.M)
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from wattpack.engine.moments.options import DROP
 from wattpack.errors import RunError, UserError
 from wattpack.experiments.plugins import Plugin
 from wattpack.experiments.runner import Outcome, Report, run_experiment, summarise_timed
+from wattpack.experiments.scenario import choice_lines
 from wattpack.experiments.timed_experiment import timed_experiment
 from wattpack.experiments.timed_options import Timed
 from wattpack.experiments.timed_result import TimedNumbers
@@ -30,6 +31,7 @@ class Tried:
 
     nodes: int  # of the type, in all
     runs: tuple[TimedNumbers, ...]  # seed by seed
+    choices: tuple[str, ...] = ()  # what `auto` chose for this number of nodes, and why
 
     @property
     def wait_p99_s(self) -> float:
@@ -93,7 +95,8 @@ def plan(
         )
         folder, scenarios, outcome = run_experiment(experiment, out, report, on, workers, plugins)
         _stop_if_failed(outcome)
-        return Tried(nodes, tuple(summarise_timed(folder, scenarios).values()))
+        choices = choice_lines(scenarios, experiment.inputs)
+        return Tried(nodes, tuple(summarise_timed(folder, scenarios).values()), tuple(choices))
 
     lowest = 0 if there < len(own) else 1  # a datacenter has at least one node
     least, tried = search(run, limit_s, there, lowest, most)

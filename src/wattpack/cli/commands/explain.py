@@ -29,7 +29,7 @@ from wattpack.errors import UserError
 from wattpack.jit import say_if_compiling
 from wattpack.model.target import Target
 from wattpack.model.tasks import TaskClass, Workload
-from wattpack.policies.expression import FILL_UP, canonical
+from wattpack.policies.expression import FILL_UP, STEADY, canonical
 
 
 def explain_command(
@@ -136,17 +136,19 @@ def explain_command(
     k = int(workload.sequence[index])
     if at is not None:
         timed = read_timed_tasks(tasks)
+        mix, choice = resolve(policy, datacenter, trace, watts, STEADY)  # as `simulate` does
         options = options_at(at, queue, patience, budget_kw, timed.start)
         options, watts = with_sleep_and_caps(options, datacenter, watts, sleep, cap, cap_speed)
         note_power(profile, power)
         say_if_compiling("wattpack.engine.moments.loop")
-        mix, choice = resolve(policy, datacenter, trace, watts, FILL_UP)
         with faults_of(plugin or []):
             told = (datacenter, timed, mix, Target.of(trace))
             simulation = new_simulation(*told, seeded(seed).policy, watts, options)
             simulation.to_end()
             again = new_simulation(*told, seeded(seed).policy, watts, options)
             decided = placement(again, index) if simulation.run.tasks.node[index] >= 0 else None
+        if choice is not None:
+            print(choice.text)
         for line in say_at(simulation, index):
             print(line)
         if decided is not None:

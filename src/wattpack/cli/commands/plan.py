@@ -82,7 +82,7 @@ def plan_command(
     trace
         Built-in name or CSV file of tasks.
     policy
-        Policy expression, for example pwr:0.1+fgd:0.9.
+        Policy expression, for example pwr:0.1+fgd:0.9, or auto, which chooses anew for each number of nodes.
     load
         Draw tasks at this mean load of the datacenter as it is; default: 0.7 for built-in traces, tasks at their own
         times for files.
@@ -169,6 +169,9 @@ def show(found: Plan) -> None:
         table.add_row(nodes, keeps, *waits, waiting, refused, *(f"{float(text):,.0f}" for text in means))
     console.print(table)
     limit, tried = shown_time(found.limit_s), len(found.tried)
+    answer = next((tried for tried in found.tried if tried.nodes == found.least), found.tried[-1])
+    for line in answer.choices:
+        print(f"With {answer.nodes:,} of {found.node_type}, {line}")
     if found.least is None:
         most = found.tried[-1].nodes
         print(f"No number of {found.node_type} nodes up to {most:,} keeps the p99 of the wait at {limit} or below.")

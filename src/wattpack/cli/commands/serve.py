@@ -12,6 +12,7 @@ import msgspec
 
 from wattpack.errors import RunError, UserError
 from wattpack.jit import say_if_compiling
+from wattpack.policies.expression import is_auto
 
 if TYPE_CHECKING:
     from wattpack.kube.config import Config
@@ -73,6 +74,9 @@ def serve_command(
     if check:
         print_check(settings, config)
         if kubeconfig is None:
+            if is_auto(settings.policy):
+                known = "add --kubeconfig FILE to see what and why"
+                print(f"  {settings.policy} chooses when the nodes are known: {known}")
             return
     access = find_access(kubeconfig)
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
