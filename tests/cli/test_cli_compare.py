@@ -266,6 +266,23 @@ def test_traces_of_one_name_in_two_folders_have_a_figure_each(tmp_path: Path) ->
     assert len(set(file_names(["a/b.csv", "../a/b.csv", "a-b.csv", "b.csv"]).values())) == 4
 
 
+def test_a_figure_keeps_the_name_in_brackets_whole() -> None:
+    assert file_names(["tasks.csv (a/two.csv)", "tasks.csv (one.csv, up to 0.9)", "default (linear)"]) == {
+        "tasks.csv (a/two.csv)": "tasks (a-two.csv)",
+        "tasks.csv (one.csv, up to 0.9)": "tasks (one.csv, up to 0.9)",
+        "default (linear)": "default (linear)",
+    }
+
+
+def test_a_trace_whose_tasks_ask_for_no_gpu_is_said_to_have_nothing_to_compare(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tasks = write_tasks(tmp_path, "name,cpu_milli,memory_mib,num_gpu,gpu_milli\ncpu-1,8000,30517,0,0\n")
+    words = ["--trace", tasks, "--policy", "pwr", "--seeds", "1"]
+    compare(tmp_path / "out", "--datacenter", write_nodes(tmp_path), *words)
+    assert f"{tasks}: no task asks for a GPU, so the load stays 0" in capsys.readouterr().err
+
+
 def test_many_kinds_of_tasks_that_never_fit_are_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     never = "".join(f"n{cpu},{cpu}000,1024,1,1000,H100\n" for cpu in range(1, 22))
     words = ["--trace", write_tasks(tmp_path, TASKS + never), "--policy", "pwr", "--seeds", "1", "--no-bound"]

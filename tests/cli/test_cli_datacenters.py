@@ -89,6 +89,13 @@ def test_an_exported_trace_is_the_same_one_and_all_are_listed(tmp_path: Path, ca
     assert lines[1].split()[8:] == ["3.08", "10.0", "57.0"]  # GPU-hours and median minutes of a task, % of services
 
 
+def test_a_trace_without_gpus_has_no_demand_of_any_kind(tmp_path: Path, capsys: Captured) -> None:
+    path = tmp_path / "cpu.csv"
+    path.write_text("name,cpu_milli,memory_mib,num_gpu,gpu_milli\na,1000,1024,0,0\n")
+    main(["traces", str(path)])
+    assert capsys.readouterr().out.splitlines()[1].split() == ["cpu", "1", "1", *["0.0"] * 5]
+
+
 def test_tasks_are_drawn_at_a_load_and_written_with_their_times(tmp_path: Path, capsys: Captured) -> None:
     out = tmp_path / "drawn.csv"
     main(

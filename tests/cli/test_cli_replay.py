@@ -181,3 +181,12 @@ def test_windows_that_make_no_sense_are_one_line_and_exit_2(
     lines = [line for line in capsys.readouterr().err.strip().splitlines() if not line.startswith("compiling")]
     assert len(lines) == 1
     assert said in lines[0]
+
+
+def test_on_nodes_without_gpus_the_gpus_requested_are_a_number_and_no_share(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    nodes = write_nodes(tmp_path, "sn,cpu_milli,memory_mib,gpu,model\nn1,96000,393216,0,\n")
+    main(["replay", "--nodes", nodes, "--tasks", write_tasks(tmp_path), "--policy", "fgd"])
+    # 8 + 0.5 + 0.5 + 1 + 0.3 + 1 GPUs.
+    assert "GRAR 0.0000, 11.3 GPUs requested, no node has one" in capsys.readouterr().out

@@ -159,6 +159,9 @@ def compare_command(
     sentences = (little_to_save(comparison.results, name, nodes) for name in traces)
     for line in (*comparison.choices, *filter(None, sentences)):
         print(line)
+    for name, tasks in traces.items():
+        if not tasks.gpu_request_milli().any():
+            note(f"{name}: no task asks for a GPU, so the load stays 0 and there is nothing to compare")
     for name, texts in comparison.unplaceable.items():
         note(f"{name}: {never_fit(texts)}")
     raise_if_failed(comparison.outcome)

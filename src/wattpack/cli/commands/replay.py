@@ -217,7 +217,10 @@ def print_outcome(run: Run, expression: str) -> None:
     print(f"{expression}: {tasks} tasks, {tasks - failed} placed, {failed} failed")
     for reason, count in run.failures_by_reason().items():
         print(f"  failed for want of {reason}: {count}")
-    print(f"  GRAR {run.grar[-1]:.4f}, GPU requested {run.load[-1]:.3f} of the datacenter's")
+    share = f"GPU requested {run.load[-1]:.3f} of the datacenter's"
+    if run.datacenter.gpu_milli == 0:
+        share = f"{run.requested_milli[-1] / 1000:g} GPUs requested, no node has one"
+    print(f"  GRAR {run.grar[-1]:.4f}, {share}")
     watts = f"CPU {run.cpu_power_w[-1] / 1000:.1f}, GPU {run.gpu_power_w[-1] / 1000:.1f}"
     watts += f", base {run.base_power_w[-1] / 1000:.1f}" if has_base_power(run) else ""
     print(f"  power {run.power_w[-1] / 1000:.1f} kW ({watts})")

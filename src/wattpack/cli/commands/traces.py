@@ -112,7 +112,8 @@ def print_traces(traces: dict[str, Workload]) -> None:
     for name, trace in traces.items():
         found = profile(trace)
         demand = found["gpu_demand_share"]
-        shares = (demand["(0,1)"], demand["1"], 1 - demand["0"] - demand["(0,1)"] - demand["1"])
+        several = sum(share for request, share in demand.items() if request not in ("0", "(0,1)", "1"))
+        shares = (demand["(0,1)"], demand["1"], several)
         percents = (f"{100 * share + 0.0:.1f}" for share in (*shares, found["constrained_share"]))
         gpus = trace.gpu_request_milli().sum() / 1000
         row = (Path(name).stem, f"{len(trace):,}", f"{len(trace.classes):,}", f"{gpus:,.1f}", *percents)
