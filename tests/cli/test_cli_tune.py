@@ -9,6 +9,8 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -113,3 +115,13 @@ def test_a_saving_within_its_noise_is_said_to_be(savings: tuple[float, ...], sai
     lines = advice_lines(tuned, Wanted("nodes.csv", "tasks.csv", seeds=2))
     assert lines[0] == said
     assert any("--seeds 8" in line for line in lines) == ("zero" in said)
+
+
+def test_a_lead_that_rounds_to_zero_has_no_sign() -> None:
+    best, base = (SimpleNamespace(policy=p, saving=0.1, saving_error=0.01, grar=1.0, seeds=(1, 2)) for p in ("a", "b"))
+    advice = SimpleNamespace(best=best, base=base, next=base, lead=-1e-6, lead_error=0.0, is_clear=False, wins=0)
+    tuned: Any = SimpleNamespace(advice=advice)
+    wanted: Any = SimpleNamespace(grar_loss=0.0, seeds=2)
+    assert "  not told apart from the next, b: better in 0 of 2 seeds, by 0.00 ± 0.00 points" in advice_lines(
+        tuned, wanted
+    )

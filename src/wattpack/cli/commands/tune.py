@@ -251,7 +251,7 @@ def advice_lines(tuned: Tuned, wanted: Wanted) -> list[str]:
         lines.append("  that is less service than was asked for: more --seeds would tell")
     if advice.next is not None and advice.next.policy != BASELINE:
         seeds, next_one = len(best.seeds), advice.next.policy
-        lead = f"by {100 * advice.lead:.2f} ± {100 * advice.lead_error:.2f} points"
+        lead = f"by {round(100 * advice.lead, 2) + 0.0:.2f} ± {100 * advice.lead_error:.2f} points"  # no "-0.00"
         if advice.is_clear:
             lines.append(f"  better than the next, {next_one}, in {advice.wins} of {seeds} seeds, {lead}")
         else:
