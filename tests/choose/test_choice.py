@@ -7,6 +7,7 @@ import json
 import numpy as np
 import pytest
 
+import wattpack as wp
 from wattpack.choose import choice as choices
 from wattpack.choose import search as searching
 from wattpack.choose.choice import choice_digest, choose, resolve
@@ -223,6 +224,21 @@ def test_auto_resolves_to_the_choice_and_says_why():
     assert choice.text.startswith(f"auto -> {mix.expression}, because of ")
     assert "expressions tried in a fill-up" in choice.text
     assert resolve("pwr:.1+fgd:.9", fleet(), TRACE, PAPER, "fill-up")[1] is None
+
+
+def test_a_run_of_auto_in_python_says_what_was_chosen():
+    mix, choice = resolve("auto", fleet(), TRACE, PAPER, "fill-up")
+    assert choice is not None
+    run = wp.simulate(fleet(), TRACE, "auto")
+    assert run.chosen == choice.text
+    assert repr(run).endswith(f"; {choice.text}")
+    assert wp.simulate(fleet(), TRACE, mix.expression).chosen == ""
+    times = [0.0] * len(TRACE)
+    timed = wp.simulate(fleet(), TRACE, "auto", arrival_s=times, duration_s=[60.0] * len(TRACE), queue="fifo")
+    _, steady = resolve("auto", fleet(), TRACE, PAPER, "steady")
+    assert steady is not None
+    assert timed.chosen == steady.text
+    assert repr(timed).endswith(f"; {timed.chosen}")
 
 
 def test_auto_may_name_the_regime_itself():

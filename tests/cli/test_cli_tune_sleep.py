@@ -109,3 +109,8 @@ def test_wrong_options_end_with_2_and_one_line(
     found = capsys.readouterr().err
     assert said in found
     assert found.count("\n") == 1
+
+
+def test_it_says_what_auto_chose(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    tuned(tmp_path, "--policy", "auto", sleep="idle=6m,reserve=0")
+    assert "timed.csv: auto -> " in capsys.readouterr().out

@@ -66,6 +66,8 @@ def tune_sleep_command(
         tuned = tune_sleep(experiment, sleep, limit_s, out, report, on, workers, plugins)
     write_csv(out / "sleep.csv", HEADER, rows(tuned))
     show(tuned, drawn)
+    for line in tuned.choices:
+        print(line)
     print(f"runs     {outcome_text(tuned.outcome)}")
     print_paths(sleep=out / "sleep.csv", time=out / "time.csv")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, TypedDict, Unpack, overload
 
@@ -164,7 +165,11 @@ def simulate(
             f"policy {expression!r} with target {LEARNT!r}: it is chosen for a known workload, expected one"
         )
     aimed_at = target if isinstance(target, Workload) else workload
-    mix, _ = resolve(expression, datacenter, aimed_at, profile, FILL_UP)
+    mix, choice = resolve(expression, datacenter, aimed_at, profile, FILL_UP)
+
+    def with_choice(run: Run) -> Run:
+        return run if choice is None else replace(run, chosen=choice.text)
+
     window = new_batch(
         int(chosen_number(batch, "batch", whole=True)),
         None if batch_seconds is None else chosen_number(batch_seconds, "batch_seconds"),
@@ -176,7 +181,8 @@ def simulate(
             raise UserError(f"seed {seed} with a target: the target of a seed is its trace, expected one of them")
         if batch_seconds is not None or arrival_s is not None:
             raise UserError(f"seed {seed} with times: the tasks of a seed have none, expected one of them")
-        return run_seed(datacenter, workload, mix, seed, profile, batch=window if window.tasks > 1 else None)
+        by_seed = window if window.tasks > 1 else None
+        return with_choice(run_seed(datacenter, workload, mix, seed, profile, batch=by_seed))
     times = None if arrival_s is None else _checked(arrival_s, len(workload))
     if isinstance(target, str):
         if target != LEARNT:
@@ -188,8 +194,10 @@ def simulate(
         raise UserError(f"target: of type {type(target).__name__}, expected a workload or {LEARNT!r}")
     aim = Target.of(workload if target is None else target)
     if window.tasks > 1:
-        return simulate_windows(datacenter, workload, mix, aim, seeded(0).policy, profile, window, times)
-    return simulate_arrivals(datacenter, workload, mix, aim, seeded(0).policy, profile)
+        run = simulate_windows(datacenter, workload, mix, aim, seeded(0).policy, profile, window, times)
+    else:
+        run = simulate_arrivals(datacenter, workload, mix, aim, seeded(0).policy, profile)
+    return with_choice(run)
 
 
 def _in_time(
@@ -222,8 +230,9 @@ def _in_time(
     own = tasks.workload if isinstance(tasks, TimedTasks) else tasks
     if target is not None and not isinstance(target, Workload):
         raise UserError(f"target: {target!r} in a run in time, expected a workload")
-    mix, _ = resolve(canonical(chosen_policy(policy)), nodes, target or own, watts, STEADY)
-    return simulate_in_time(nodes, tasks, mix, watts, timed, None if seed is None else chosen_seed(seed), target)
+    mix, choice = resolve(canonical(chosen_policy(policy)), nodes, target or own, watts, STEADY)
+    run = simulate_in_time(nodes, tasks, mix, watts, timed, None if seed is None else chosen_seed(seed), target)
+    return run if choice is None else replace(run, chosen=choice.text)
 
 
 def choose_policy(

@@ -44,7 +44,7 @@ class TimedRun:
     The datacenter over time, one row a sample: `time_s`, `power_w`, `kwh`, `allocated_gpus`, `gpu_hours`, `queued`,
     `running`, and where nodes sleep `busy_nodes`, `empty_nodes`, `transition_nodes`, `asleep_nodes`; `columns` explains
     them, `to_pandas()` gives them as a frame. Of the whole run: `numbers.kwh`, `numbers.wait_p99_s`, ...: the columns
-    of `time.csv`. What became of each task: `record`, `tasks_to_pandas()`.
+    of `time.csv`. What became of each task: `record`, `tasks_to_pandas()`. `chosen` says what `auto` chose.
     """
 
     datacenter: Datacenter
@@ -52,6 +52,7 @@ class TimedRun:
     record: TimeRecord
     numbers: TimedNumbers
     series: Series
+    chosen: str = ""  # what `auto` chose, and why; empty for other policies
 
     @property
     def columns(self) -> dict[str, str]:
@@ -70,7 +71,8 @@ class TimedRun:
     def __repr__(self) -> str:
         own = self.numbers
         text = f"TimedRun: {own.arrived:,} tasks in {own.horizon_s / 3600:,.1f} h on {len(self.datacenter):,} nodes"
-        return f"{text}, {own.kwh:,.1f} kWh, mean {own.mean_kw:,.2f} kW, {own.gpu_hours:,.1f} GPU-hours"
+        chosen = f"; {self.chosen}" if self.chosen else ""
+        return f"{text}, {own.kwh:,.1f} kWh, mean {own.mean_kw:,.2f} kW, {own.gpu_hours:,.1f} GPU-hours{chosen}"
 
     def to_pandas(self) -> DataFrame:
         """The series as a frame, one row a sample."""

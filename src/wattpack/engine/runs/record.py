@@ -79,7 +79,8 @@ class Run:
     - `wait_s`: seconds that each task was held, where tasks have times of arrival
 
     `columns` explains each by name, `to_pandas()` gives them as a frame. `start` is the state of the empty
-    datacenter; `series` is the second group as the engine's integers (columns: engine/core/state.py).
+    datacenter; `series` is the second group as the engine's integers (columns: engine/core/state.py). `chosen` says
+    what `auto` chose.
     """
 
     datacenter: Datacenter
@@ -93,6 +94,7 @@ class Run:
     # no arrival times).
     order: NDArray[np.int64] | None = None
     wait_s: NDArray[np.float64] | None = None
+    chosen: str = ""  # what `auto` chose, and why; empty for other policies
 
     @classmethod
     def empty(cls, datacenter: Datacenter, workload: Workload, start: NDArray[np.int64]) -> Run:
@@ -116,7 +118,8 @@ class Run:
         if len(self) == 0:
             return text
         last = f"load {self.load[-1]:.3f}, {self.power_w[-1] / 1000:,.1f} kW, GRAR {self.grar[-1]:.3f}"
-        return f"{text}, {len(self) - placed:,} failed; at the end {last}"
+        chosen = f"; {self.chosen}" if self.chosen else ""
+        return f"{text}, {len(self) - placed:,} failed; at the end {last}{chosen}"
 
     @property
     def columns(self) -> dict[str, str]:

@@ -17,6 +17,7 @@ from wattpack.errors import RunError, UserError
 from wattpack.experiments.lineup import BASELINE
 from wattpack.experiments.plugins import Plugin
 from wattpack.experiments.runner import Outcome, Report, run_experiment, summarise_timed
+from wattpack.experiments.scenario import choice_lines
 from wattpack.experiments.sleep_and_caps import AUTO, sleep_text
 from wattpack.experiments.spec.axes import Block, Experiment
 from wattpack.experiments.timed_result import TimedNumbers
@@ -55,6 +56,7 @@ class TunedSleep:
     checked: tuple[Tried, ...]  # the best of them, on fresh seeds, and FGD awake and with the default knobs
     best: Tried | None  # on fresh seeds
     outcome: Outcome
+    choices: tuple[str, ...] = ()  # what `auto` chose, and why
 
     def keeps(self, one: Tried) -> bool:
         return one.wait_p99_s <= self.limit_s
@@ -101,18 +103,21 @@ def tune_sleep(
     first = sleep_text(given)
     outcome = Outcome()
     blocks: list[Block] = []
+    choices: list[str] = []
 
     def run(policies: Sequence[str], knobs: Sequence[str], seeds: tuple[int, ...]) -> None:
         nonlocal outcome
         options = tuple(timed._replace(sleep=sleep) for sleep in knobs)
         blocks.append(replace(block, policies=tuple(policies), timed=options, seeds=seeds))
-        _, _, latest = run_experiment(replace(experiment, blocks=tuple(blocks)), out, report, on, workers, plugins)
+        so_far = replace(experiment, blocks=tuple(blocks))
+        _, scenarios, latest = run_experiment(so_far, out, report, on, workers, plugins)
         if latest.failed:
             scenario, fault = latest.failed[0]
             raise RunError(f"{scenario}: {fault}")
         # what earlier steps ran is there by now: it is no run that was skipped
         outcome = replace(latest, done=outcome.done + latest.done, seconds=outcome.seconds + latest.seconds)
         outcome = replace(outcome, skipped=latest.done + latest.skipped - outcome.done)
+        choices[:] = choice_lines(scenarios, experiment.inputs)
 
     run(block.policies, (first,), choosing)
     ranked = sorted(
@@ -132,7 +137,8 @@ def tune_sleep(
     wanted = dict.fromkeys(
         [*((one.policy, one.sleep) for one in kept[:CHECKED] or found[:1]), (BASELINE, first), (BASELINE, AWAKE)]
     )
-    return TunedSleep(limit_s, tuple(found), tuple(by_name[name] for name in wanted), best, outcome)
+    checked = [by_name[name] for name in wanted]
+    return TunedSleep(limit_s, tuple(found), tuple(checked), best, outcome, tuple(choices))
 
 
 def read(experiment: Experiment, blocks: Sequence[Block], out: str | Path, seeds: tuple[int, ...]) -> list[Tried]:
