@@ -93,6 +93,13 @@ def test_a_policy_of_ours_and_the_bound_are_drawn_too_and_change_no_verdict(tmp_
         assert {"ocs", "bound"} < {row["policy"] for row in csv.DictReader(file)}
 
 
+def test_it_says_what_auto_chose_in_its_output_and_its_report(tmp_path, capsys):
+    out = tmp_path / "out"
+    assert run("--seeds", 1, "--out", out, "--policy", "auto") == 0
+    assert "default: auto -> " in capsys.readouterr().out
+    assert "auto -&gt; " in (out / "report.html").read_text(encoding="utf-8")
+
+
 def test_published_results_are_compared(tmp_path, capsys):
     out, published = tmp_path / "out", write_published(tmp_path / "theirs")
     assert run("--seeds", 1, "--out", out, "--published", published) == 0

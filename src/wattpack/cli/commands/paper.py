@@ -21,6 +21,7 @@ from wattpack.errors import RunError
 from wattpack.experiments.bound.curves import with_bound
 from wattpack.experiments.curves import Results
 from wattpack.experiments.runner import Outcome, run_experiment
+from wattpack.experiments.scenario import choice_lines
 from wattpack.experiments.spec import DEFAULT_SEEDS, Experiment
 from wattpack.experiments.summary import write_summary
 from wattpack.jit import say_if_compiling
@@ -83,6 +84,7 @@ def paper_command(
         folder, scenarios, outcome = run_experiment(experiment, out, report, on, workers)
     print(outcome_text(outcome), file=sys.stderr)
     results = folder.read(scenarios)
+    choices = choice_lines(scenarios, experiment.inputs)
     theirs_alone = {parse(text).expression for block in load_paper().blocks for text in block.policies}
     claims = check_claims({key: curves for key, curves in results.items() if key[1] in theirs_alone})
     differences = compare_published(results, theirs, int(alibaba2023.datacenter().gpus.sum()))
@@ -97,8 +99,10 @@ def paper_command(
         write_published(out / "published.csv", differences)
     if results:
         extra = [key for key in dict.fromkeys(policy for _, policy in results) if key not in theirs_alone]
-        write_pictures(out, results, claims, paper_provenance(outcome, results, on, differences), extra)
+        write_pictures(out, results, claims, paper_provenance(outcome, results, on, differences, choices), extra)
     show(claims, differences, out)
+    for line in choices:
+        print(line)
     raise_if_failed(outcome)
     raise_if_wrong(claims)
 
@@ -124,8 +128,10 @@ def write_pictures(
     write_report(out / "report.html", results, provenance, [claim.row() for claim in claims], gpus)
 
 
-def paper_provenance(outcome: Outcome, results: Results, on: str, differences: Sequence[Difference]) -> dict[str, Any]:
-    provenance = provenance_of("wattpack paper", outcome, results, on)
+def paper_provenance(
+    outcome: Outcome, results: Results, on: str, differences: Sequence[Difference], choices: Sequence[str]
+) -> dict[str, Any]:
+    provenance = provenance_of("wattpack paper", outcome, results, on, choices)
     if differences:
         provenance["published results"] = published_line(differences)
     return provenance
