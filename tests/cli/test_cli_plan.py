@@ -50,6 +50,17 @@ def test_where_no_number_does_it_says_so(tmp_path: Path, capsys: pytest.CaptureF
     assert "No number of T4-1 nodes up to 3 keeps" in capsys.readouterr().out
 
 
+def test_tasks_that_no_node_can_hold_are_told_and_are_no_wait(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tasks = TASKS.replace(",1000,1000,1,1000,", ",64000,1000,1,1000,")  # 64 vCPU on nodes of 32
+    files = ("--datacenter", write_nodes(tmp_path, NODES), "--trace", write_tasks(tmp_path, tasks))
+    main(["plan", "T4-1", "--wait-p99", "1m", *files, "--most", "2", "--out", str(tmp_path / "out")])
+    said = capsys.readouterr().out
+    assert "With 2 of T4-1, 5 of 5 tasks fit no node: they are refused and count in no wait." in said
+    assert "nan" not in said + (tmp_path / "out" / "plan.csv").read_text()
+
+
 def test_it_says_what_auto_chose_for_the_number_of_nodes_that_it_names(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -153,7 +153,8 @@ def rows(found: Plan) -> list[tuple[str, ...]]:
     """A row for each number of nodes that was tried: waits of the worst seed, means of the rest."""
     lines = []
     for tried in found.tried:
-        waits = [f"{tried.worst(name):.6g}" for name in HEADER[2:7]]
+        worst = [tried.worst(name) for name in HEADER[2:7]]
+        waits = ["" if number != number else f"{number:.6g}" for number in worst]  # no task waited or started
         means = [f"{tried.mean(name):.6g}" for name in HEADER[7:]]
         keeps = "yes" if tried.wait_p99_s <= found.limit_s else "no"
         lines.append((str(tried.nodes), keeps, *waits, *means))
@@ -165,13 +166,18 @@ def show(found: Plan) -> None:
     for name in ("nodes", "keeps it", "wait p50", "p95", "p99", "still waiting", "refused", "GPU-hours", "kWh", "kW"):
         table.add_column(name, justify="right")
     for nodes, keeps, p50, p95, p99, waiting, refused, *means in rows(found):
-        waits = [shown_wait(float(text)) for text in (p50, p95, p99)]
+        waits = [shown_wait(float(text)) if text else "-" for text in (p50, p95, p99)]
         table.add_row(nodes, keeps, *waits, waiting, refused, *(f"{float(text):,.0f}" for text in means))
     console.print(table)
     limit, tried = shown_time(found.limit_s), len(found.tried)
     answer = next((tried for tried in found.tried if tried.nodes == found.least), found.tried[-1])
     for line in answer.choices:
         print(f"With {answer.nodes:,} of {found.node_type}, {line}")
+    if (without_node := answer.worst("refused")) > 0:
+        of_all = f"{without_node:,.0f} of {answer.worst('arrived'):,.0f} tasks"
+        print(
+            f"With {answer.nodes:,} of {found.node_type}, {of_all} fit no node: they are refused and count in no wait."
+        )
     if found.least is None:
         most = found.tried[-1].nodes
         print(f"No number of {found.node_type} nodes up to {most:,} keeps the p99 of the wait at {limit} or below.")
