@@ -148,6 +148,20 @@ def test_the_reason_names_a_member_that_serves_a_little_less_and_draws_far_less(
     assert ";" not in choices._because(searching.Found("fgd", (fgd, far)), "fill-up")
 
 
+@pytest.mark.parametrize(
+    ("nodes", "task", "why"),
+    [
+        (Datacenter.of(["n"], [64000], [262144], [0], [""]), TaskClass(4000, 8192, 1, 500), "no node has a GPU"),
+        (fleet(), TaskClass(4000, 8192, 0, 0), "no task asks for a GPU"),
+        (fleet(), TaskClass(4000, 8192, 8, 1000), "no task that asks for a GPU fits any node"),
+        (fleet(), TaskClass(4000, 8192, 1, 500, "A10"), "no task that asks for a GPU fits any node"),
+    ],
+)
+def test_where_no_policy_serves_a_gpu_the_reason_says_why(nodes, task, why):
+    choice = choose(nodes, Workload.from_counts([(task, 3)], name="made"), PAPER, "fill-up")
+    assert choice.text == f"auto -> fgd, because {why}: nothing to choose by"
+
+
 def test_the_choice_is_the_same_in_any_order_of_nodes_and_tasks():
     own, order = fleet(), np.random.default_rng(1).permutation(24)
     again = Workload(TRACE.classes[::-1], (3 - TRACE.sequence[::-1]).astype(np.int32), None, "other")

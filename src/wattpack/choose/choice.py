@@ -15,6 +15,7 @@ from wattpack.choose.kept import read_kept, write_kept
 from wattpack.choose.search import BASELINE, PORTFOLIO, Found, Member, search
 from wattpack.choose.small_fleet import columns_of, counted, in_order
 from wattpack.jit import source_digest
+from wattpack.model.fit_anywhere import fit_anywhere
 from wattpack.model.nodes import Datacenter
 from wattpack.model.policy import Mix
 from wattpack.model.power import PowerProfile, profile_text
@@ -60,8 +61,9 @@ def resolve(
 
 def choose(datacenter: Datacenter, trace: Workload, profile: PowerProfile, regime: str) -> Choice:
     """The best member of the portfolio for this fleet, the same on every machine and for any order of nodes."""
-    if datacenter.gpu_milli == 0 or len(trace) == 0 or int(trace.gpu_request_milli().sum()) == 0:
-        return Choice(BASELINE, "no task asks for a GPU, or there is none: nothing to choose by", regime)
+    nothing = nothing_to_choose_by(datacenter, trace, profile)
+    if nothing:
+        return Choice(BASELINE, f"{nothing}: nothing to choose by", regime)
     name = choice_digest(datacenter, trace, profile, regime)
     with _lock:
         if name in _remembered:
@@ -76,6 +78,18 @@ def choose(datacenter: Datacenter, trace: Workload, profile: PowerProfile, regim
         while len(_remembered) > REMEMBERED:
             _remembered.popitem(last=False)
     return choice
+
+
+def nothing_to_choose_by(datacenter: Datacenter, trace: Workload, profile: PowerProfile) -> str:
+    """Why no policy serves a GPU here; "" if one does."""
+    if datacenter.gpu_milli == 0:
+        return "no node has a GPU"
+    asking = [
+        task for task, count in zip(trace.classes, trace.counts().tolist(), strict=True) if task.num_gpu and count
+    ]
+    if not asking:
+        return "no task asks for a GPU"
+    return "" if any(fit_anywhere(datacenter, asking, profile)) else "no task that asks for a GPU fits any node"
 
 
 _remembered: OrderedDict[str, Choice] = OrderedDict()  # the scenarios of an experiment ask for each seed

@@ -36,11 +36,11 @@ from wattpack.experiments.spec.chosen import (
 )
 from wattpack.experiments.steady_table import SteadyRow
 from wattpack.experiments.summary import write_summary
-from wattpack.model.fit import FITS, fits
+from wattpack.model.fit_anywhere import fit_anywhere
 from wattpack.model.nodes import Datacenter
 from wattpack.model.pools import HELD
 from wattpack.model.power import PAPER, PowerProfile
-from wattpack.model.tasks import Workload, task_records
+from wattpack.model.tasks import Workload
 from wattpack.policies.expression import canonical
 
 
@@ -164,12 +164,10 @@ def unplaceable_classes(datacenter: Datacenter, workload: Workload, profile: Pow
 
     Not those of tasks that are held where they are: nobody would place them.
     """
-    tasks = task_records(workload.classes, datacenter, profile.default_cpu)
-    nodes = datacenter.records(profile)
-    kinds = [nodes[n] for n in dict(zip(datacenter.types.tolist(), range(len(datacenter)), strict=True)).values()]
     texts = []
-    for k, (task, count) in enumerate(zip(workload.classes, workload.counts().tolist(), strict=True)):
-        if count > 0 and task.pool_spec != HELD and all(fits(node, tasks[k]) != FITS for node in kinds):
+    fitting = fit_anywhere(datacenter, workload.classes, profile)
+    for task, count, fits in zip(workload.classes, workload.counts().tolist(), fitting, strict=True):
+        if count > 0 and task.pool_spec != HELD and not fits:
             gpu = f"{task.num_gpu} x {task.gpu_milli} milli-GPU" if task.num_gpu else "no GPU"
             spec = f" of {task.gpu_spec}" if task.gpu_spec else ""
             texts.append(f"{count} x {task.cpu_milli} milli-vCPU, {task.memory_mib} MiB, {gpu}{spec}")
