@@ -163,6 +163,43 @@ def test_a_pod_with_a_gpu_under_the_name_of_its_chip_or_model_closes_its_node(de
     assert [one.resource for one in found.not_understood] == ([device] if held else [])
 
 
+@pytest.mark.parametrize(
+    ("device", "held"),
+    [
+        ("qualcomm.com/qaic", True),
+        ("enflame.com/gcu", True),
+        ("enflame.com/shared-gcu", True),
+        ("enflame.com/dtu", True),
+        ("furiosa.ai/npu", True),
+        ("furiosa.ai/rngd", True),
+        ("rebellions.ai/ATOM", True),
+        ("tenstorrent.com/n150", True),
+        ("habana.ai/gaudi", True),
+        ("aws.amazon.com/neuroncore", True),
+        ("google.com/tpu", True),
+        ("cambricon.com/mlu", True),
+        ("cambricon.com/vmlu", True),
+        ("cambricon.com/mim-2m.8gb", True),
+        ("huawei.com/Ascend910", True),
+        ("iluvatar.ai/vcuda-core", True),
+        ("metax-tech.com/gpu", True),
+        ("mthreads.com/sgpu", True),
+        ("kunlunxin.com/vxpu", True),
+        ("example.com/output", False),  # ends in "tpu" after a letter
+        ("qualcomm.com/qmi", False),  # a modem
+        ("vpc.amazonaws.com/efa", False),  # a network card, as are all below
+        ("google.com/netdevice", False),
+        ("huawei.com/roce", False),
+    ],
+)
+def test_a_pod_with_an_accelerator_of_any_maker_closes_its_node_and_is_named(device: str, held: bool) -> None:
+    found = of(node_json("n", gpus=2, **{device: "2"}), pod_json("p", node="n", **{device: "1"}))
+    assert found.access["n"].only == ("cpu" if held else "")
+    assert found.not_understood == ([("team/p", "n", device)] if held else [])
+    unread = f"counted without {device}, which no dialect in use reads"
+    assert found.left_out.get(unread, []) == (["node n"] if held else [])
+
+
 # ---- GPU memory
 
 

@@ -20,9 +20,12 @@ from wattpack.model.gpu_names import model_of, possible_models
 
 SHOWN = 3
 MEMORY_WORDS = frozenset({aliyun.MEMORY, hami.NAMES.memory, volcano.NAMES.memory, koordinator.MEMORY})
-# Names of devices that no dialect reads. The short ones match only without a letter before them: not "output".
+# Names of devices that no dialect reads, and of makers that sell nothing else and name devices after their products
+# (tenstorrent.com/n300). The short ones match only without a letter before them, but v for a part: not "output".
 ACCELERATOR = re.compile(
-    r"gpu|(?<![a-z])(?:npu|tpu|xpu|dcu|mlu|hpu)|vcuda|/mig-|px_nps|gaudi|neuron|ascend|i915|accelerator", re.IGNORECASE
+    r"gpu|(?<![a-z])v?(?:npu|tpu|xpu|dcu|mlu|hpu|gcu)|vcuda|/mig-|px_nps|gaudi|neuron|ascend|i915|qaic|accelerator"
+    r"|furiosa|rebellions|tenstorrent|enflame|cambricon|graphcore",
+    re.IGNORECASE,
 )
 # KubeVirt hands out whole GPUs and vGPUs by the name of the chip or the product: nvidia.com/TU104GL_Tesla_T4,
 # nvidia.com/GRID_T4-2Q. Other names of the makers may be network cards: nvidia.com/hostdev.
