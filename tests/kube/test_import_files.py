@@ -57,6 +57,21 @@ def test_a_file_that_is_something_else_is_named_with_the_place(tmp_path: Path, t
     assert "\n" not in str(fault.value)
 
 
+@pytest.mark.parametrize("kind", ["PodList", "NodeList", "List"])
+def test_a_list_of_which_a_part_is_missing_is_refused(tmp_path: Path, kind: str) -> None:
+    """`kubectl get --raw '/api/v1/pods?limit=500'` prints the first 500 and a token for the rest."""
+    write_cluster(tmp_path)
+    metadata = {"continue": "eyJ2IjoibWV0YS5rOHMuaW8vdjEifQ", "remainingItemCount": 4500, "resourceVersion": "7"}
+    page = {"kind": kind, "apiVersion": "v1", "metadata": metadata, "items": []}
+    (tmp_path / "page.json").write_text(json.dumps(page))
+    said = r"page\.json: a part of a list \(metadata\.continue is set\): pods would be missing, expected what `kubectl"
+    with pytest.raises(UserError, match=said):
+        read_cluster_files([tmp_path / "cluster.json", tmp_path / "page.json"])
+    for last in ({"continue": "", "resourceVersion": "7"}, None):
+        (tmp_path / "page.json").write_text(json.dumps(page | {"metadata": last}))
+        assert len(read_cluster_files([tmp_path / "cluster.json", tmp_path / "page.json"]).nodes) == len(nodes())
+
+
 def test_a_file_that_is_not_there_is_one_line(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"no\.json: cannot be read"):
         read_cluster_files([tmp_path / "no.json"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import msgspec
 
@@ -13,10 +13,11 @@ from wattpack.errors import UserError
 from wattpack.kube.dra.claims import Claims
 from wattpack.kube.dra.objects import CLAIM, CLASS, TEMPLATE, DeviceClass, ResourceClaim, ResourceClaimTemplate
 from wattpack.kube.dra.slice_objects import SLICE, ResourceSlice
-from wattpack.kube.objects import FAULTS, KIND, NODE, POD, Kind, Node, Pod
+from wattpack.kube.objects import FAULTS, KIND, NODE, POD, WHOLE, Kind, Node, Pod
 
 MAX_BYTES = 2_000_000_000  # 100,000 pods are about 1 GB
 KINDS = ("Node", "Pod", "ResourceClaim", "ResourceSlice", "DeviceClass", "ResourceClaimTemplate")
+Found = TypeVar("Found", bound=Kind)
 EXPECTED = "expected what `kubectl get nodes,pods -A -o json` prints"
 
 
@@ -67,7 +68,9 @@ def read_cluster_files(paths: Iterable[Path]) -> ClusterObjects:
 def objects_in(path: Path) -> Iterator[tuple[str, str, bytes | msgspec.Raw]]:
     """Place, kind and text of each object. Items of a NodeList may have no kind of their own."""
     text = read_bytes_up_to(path, MAX_BYTES, "a JSON file")
-    whole = _kind(text, str(path))
+    whole = _decoded(WHOLE, text, str(path))
+    if whole.items is not None and whole.metadata is not None and whole.metadata.continue_:
+        raise UserError(f"{path}: a part of a list (metadata.continue is set): pods would be missing, {EXPECTED}")
     if whole.items is None:
         if whole.kind not in KINDS:
             raise UserError(f"{path}: kind {whole.kind!r}, {EXPECTED}")
@@ -76,11 +79,11 @@ def objects_in(path: Path) -> Iterator[tuple[str, str, bytes | msgspec.Raw]]:
     of_list = whole.kind.removesuffix("List")
     for number, item in enumerate(whole.items, start=1):
         place = f"{path}, item {number}"
-        yield place, _kind(item, place).kind or of_list, item
+        yield place, _decoded(KIND, item, place).kind or of_list, item
 
 
-def _kind(text: bytes | msgspec.Raw, place: str) -> Kind:
+def _decoded(decoder: msgspec.json.Decoder[Found], text: bytes | msgspec.Raw, place: str) -> Found:
     try:
-        return KIND.decode(text)
+        return decoder.decode(text)
     except FAULTS as fault:
         raise UserError(f"{place}: {fault}, {EXPECTED}") from None

@@ -174,6 +174,12 @@ class Kind(Object):
     items: list[msgspec.Raw] | None = None
 
 
+class Whole(Kind):
+    """A file: an object, or a list with what it says of itself."""
+
+    metadata: ListMetadata | None = None
+
+
 # What a decoder raises: other errors for text that is not UTF-8 and for values nested 1,000 deep.
 FAULTS = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 
@@ -183,3 +189,4 @@ NODE_LIST = msgspec.json.Decoder(NodeList)
 POD_LIST = msgspec.json.Decoder(PodList)
 WATCH_EVENT = msgspec.json.Decoder(WatchEvent)
 KIND = msgspec.json.Decoder(Kind)
+WHOLE = msgspec.json.Decoder(Whole)
