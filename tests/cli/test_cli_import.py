@@ -404,3 +404,96 @@ def test_reasons_beyond_the_tenth_are_counted(tmp_path: Path, capsys: pytest.Cap
     said = capsys.readouterr().out
     assert "left out    1 more for 1 other reason\n" in said
     assert "pod    quantity '11x'" not in said
+
+
+def test_a_file_lists_every_node_and_pod_that_was_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The table names three of a kind and ten reasons: 30 pods with 15 reasons and 5 nodes are more."""
+    nodes = [
+        node_json("n", gpus=4),
+        *(node_json(f"odd-{i}", gpus=4, model="NVIDIA-GeForce-GTX-1080") for i in range(5)),
+    ]
+    pods = [pod_json(f"p{i:02d}", namespace=f"t{i % 2}", **{"nvidia.com/gpu": f"{i % 15}x"}) for i in range(30)]
+    (tmp_path / "c.json").write_text(json.dumps({"kind": "List", "items": [*nodes, *pods]}))
+    out = tmp_path / "in"
+    words = ["import", "--file", str(tmp_path / "c.json"), "--out", str(out)]
+    main(words)
+    assert f"wrote       {out / 'left-out.csv'}\n" in capsys.readouterr().out
+    listed = rows(out / "left-out.csv")
+    assert list(listed[0]) == ["kind", "namespace", "name", "reason"]
+    assert [row["name"] for row in listed if row["kind"] == "node"] == [f"odd-{i}" for i in range(5)]
+    found = {(row["namespace"], row["name"]): row["reason"] for row in listed if row["kind"] == "pod"}
+    assert found == {
+        (f"t{i % 2}", f"p{i:02d}"): f"quantity '{i % 15}x', expected one like 500m, 2 or 1.5Gi" for i in range(30)
+    }
+    main([*words, "--anonymise"])
+    hidden = rows(out / "left-out.csv")
+    assert len(hidden) == len(listed)
+    assert all(row["name"].startswith("node-" if row["kind"] == "node" else "task-") for row in hidden)
+    assert not any(row["namespace"] for row in hidden)
+    (tmp_path / "c.json").write_text(json.dumps({"kind": "List", "items": nodes[:1]}))
+    main(words)
+    assert not (out / "left-out.csv").exists()  # nothing was left out any more
+
+
+def test_left_out_is_no_name_for_an_input(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("left-out.csv", "not-understood.csv"):
+        cluster = tmp_path / name
+        cluster.write_text(json.dumps(node_json("n", gpus=4)))
+        with pytest.raises(SystemExit) as ended:
+            main(["import", "--file", str(cluster), "--out", str(tmp_path)])
+        assert ended.value.code == 2
+        assert "is the input" in capsys.readouterr().err
+
+
+def acme_cluster(folder: Path) -> str:
+    """Everything of a cluster that a user may name, named after an organisation."""
+    own = {"acme.example/gpu-model": "acme-h100-pool", "nvidia.com/gpu.product": "NVIDIA-GeForce-GTX-1080"}
+    claims = {
+        "kind": "ResourceClaim",
+        "metadata": {"name": "acme-claim", "namespace": "acme-team"},
+        "spec": {"devices": {"requests": [{"name": "acme", "exactly": {"deviceClassName": "acme-class"}}]}},
+    }
+
+    def claiming(name: str, called: str, claim: str) -> dict[str, object]:
+        spec = {"resourceClaims": [{"name": called, "resourceClaimName": claim}]}
+        return pod_json(name, namespace="acme-team", spec=spec, node="acme-n1")
+
+    items = [
+        node_json("acme-n1", gpus=4, **{"acme.example/gpu-share": "4"}),
+        node_json("acme-n2", gpus=4, labels=own),
+        node_json("acme-n3", labels={"acme-model": "T4"}, **{"nvidia.com/gpu": "2"}),
+        claims,
+        claiming("acme-a", "acme-gpu", "acme-claim"),
+        claiming("acme-b", "acme", "acme-not-there"),
+        pod_json("acme-c", namespace="acme-team", node="acme-n1", **{"acme.example/gpu-share": "1"}),
+        pod_json("acme-d", namespace="acme-team", annotations={"gpu-fraction": "acme-half"}),
+        pod_json("acme-e", namespace="acme-team", node="acme-n1", **{"tenstorrent.com/n150": "1"}),
+        pod_json(
+            "acme-f", spec={"nodeSelector": {"nvidia.com/gpu.product": "acme-special"}}, **{"nvidia.com/gpu": "1"}
+        ),
+    ]
+    (folder / "c.json").write_text(json.dumps({"kind": "List", "items": items}))
+    return str(folder / "c.json")
+
+
+@pytest.mark.parametrize("config", ["", 'gpu_model_label = "acme.example/gpu-model"\n'])
+def test_an_anonymised_import_says_nowhere_whose_cluster_it_is(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], config: str
+) -> None:
+    (tmp_path / "w.toml").write_text(config)
+    words = ["import", "--file", acme_cluster(tmp_path), "--out", str(tmp_path / "in"), "--config"]
+    words.append(str(tmp_path / "w.toml"))
+    main(words)
+    plain = capsys.readouterr().out + (tmp_path / "in" / "not-understood.csv").read_text()
+    for said in ("acme.example/gpu-share", "acme-gpu", "acme-half", "acme-model", "acme-h100" if config else "label"):
+        assert said in plain
+    main([*words, "--anonymise"])
+    said = capsys.readouterr()
+    text = "".join(path.read_text() for path in (tmp_path / "in").iterdir()) + said.out + said.err
+    assert "acme" not in text.replace(str(tmp_path), "")
+    for kept in ("tenstorrent.com/n150, which no dialect reads", "annotation gpu-fraction: quantity 'text-"):
+        assert kept in text
+    assert config or "label nvidia.com/gpu.product is 'NVIDIA-GeForce-GTX-1080', a model without" in text
+    with pytest.raises(SystemExit):
+        main([*words, "--anonymise", "--strict"])
+    assert "acme" not in capsys.readouterr().err.replace(str(tmp_path), "")

@@ -56,8 +56,8 @@ def is_accelerator(name: str) -> bool:
 def accelerators_asked(pod: Pod) -> list[str]:
     """Resources, annotations and resource claims by which a pod asks for accelerators, in any dialect or none."""
     resources = _resource_names(pod)
-    asked = {name for name in resources if is_accelerator(name) or _dialects_of(name)}
-    asked |= {name for name in pod.metadata.annotations if _dialects_of(name)}
+    asked = {name for name in resources if is_accelerator(name) or is_of_dialect(name)}
+    asked |= {name for name in pod.metadata.annotations if is_of_dialect(name)}
     return sorted(asked) + [f"resource claim {claim.name}" for claim in pod.spec.resource_claims]
 
 
@@ -66,14 +66,14 @@ def unknown_accelerators(pod: Pod, dialect: Dialect, claims_are_read: bool = Fal
     asked = accelerators_asked(pod)
     if claims_are_read:
         asked = asked[: len(asked) - len(pod.spec.resource_claims)]
-    return [name for name in asked if name != WHOLE and not dialect.owns(name) and not _dialects_of(name)]
+    return [name for name in asked if name != WHOLE and not dialect.owns(name) and not is_of_dialect(name)]
 
 
 def unread_devices(node: Node, dialect: Dialect, gpus: int) -> list[str]:
     """Accelerators that a node offers and nobody counts. Names of a dialect that is not in use count if `gpus` is 0."""
     offered = sorted(name for name, amount in node.status.allocatable.items() if str(amount).strip("0"))
     unread = [name for name in offered if name != WHOLE and not dialect.owns(name)]
-    return [name for name in unread if (gpus == 0 if _dialects_of(name) else is_accelerator(name))]
+    return [name for name in unread if (gpus == 0 if is_of_dialect(name) else is_accelerator(name))]
 
 
 def asks_for_memory(pod: Pod) -> bool:
@@ -115,5 +115,6 @@ def _resource_names(pod: Pod) -> set[str]:
     }
 
 
-def _dialects_of(name: str) -> bool:
+def is_of_dialect(name: str) -> bool:
+    """Whether a resource, annotation or label is a word of one of the dialects."""
     return name == WHOLE or any(dialect.owns(name) for dialect in DIALECTS.values())

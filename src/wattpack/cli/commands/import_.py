@@ -21,6 +21,7 @@ from wattpack.files import make_folder
 from wattpack.kube.config import read_config
 from wattpack.kube.dialects import find_dialect
 from wattpack.kube.hidden_names import hidden_names
+from wattpack.kube.hidden_words import hide_words
 from wattpack.kube.import_files import read_cluster_files
 from wattpack.kube.not_understood import NotUnderstood, in_words
 from wattpack.kube.place_pods import Task
@@ -32,6 +33,8 @@ TASKS = (
     *("creation_time", "deletion_time", "pool_spec"),
 )
 WRITTEN = ("nodes.csv", "tasks.csv", "placements.csv")
+LEFT_OUT = "left-out.csv"  # every node and pod that was left out: the table names the first few
+LEFT_OUT_COLUMNS = ("kind", "namespace", "name", "reason")
 
 
 def import_command(
@@ -53,8 +56,8 @@ def import_command(
     Parameters
     ----------
     out
-        Folder for nodes.csv, tasks.csv and placements.csv; not-understood.csv too, where nodes hold pods that are not
-        tasks because they could not be counted.
+        Folder for nodes.csv, tasks.csv and placements.csv; left-out.csv too, where nodes or pods are left out, and
+        not-understood.csv, where nodes hold pods that are not tasks because they could not be counted.
     file
         What `kubectl get nodes,pods -A -o json` printed; where GPUs are given out by resource claims, with
         resourceslices,resourceclaims,deviceclasses,resourceclaimtemplates too; may be given again. Default: ask the
@@ -62,7 +65,8 @@ def import_command(
     kubeconfig
         The cluster to ask. Default: $KUBECONFIG, the pod we run in, ~/.kube/config.
     anonymise
-        New names for nodes and tasks, other ones at every import; namespaces are dropped.
+        New names for nodes, tasks and all else that tells whose cluster it is, other ones at every import; namespaces
+        are dropped.
     dialect
         How pods ask for GPUs: alibaba, nvidia, amd, kai, hami, aliyun, volcano, koordinator, mig, dra; may be given
         again. Default: the configuration's, or all of them at once.
@@ -81,10 +85,12 @@ def import_command(
     reading = settings.reading()
     if dialect is not None:
         reading = replace(reading, dialect=find_dialect(dialect))
-    check_folder(out, WRITTEN, (*(file or []), kubeconfig, config, power))
+    check_folder(out, (*WRITTEN, LEFT_OUT, NOT_UNDERSTOOD), (*(file or []), kubeconfig, config, power))
     cluster = read_cluster_files(file) if file else asyncio.run(ask_cluster(kubeconfig))
     snapshot = take_snapshot(cluster.nodes, cluster.pods, reading, cluster.claims)
     rename = hidden_names() if anonymise else plain_name
+    if anonymise:
+        snapshot = hide_words(snapshot, cluster, reading.known_models, rename)
     table = table_of(snapshot, rename, assumed_of_lists(cluster, bool(file)))
     if strict and (lost := losses(table)):
         raise UserError(f"--strict: {lost}; expected to understand everything")
@@ -94,8 +100,9 @@ def import_command(
     note_power(profile, power)
     write_snapshot(snapshot, make_folder(out), rename)
     print_table(table)
-    for name in (*WRITTEN, *([NOT_UNDERSTOOD] if snapshot.not_understood or snapshot.uncounted else [])):
-        print(f"wrote       {out / name}")
+    for name in (*WRITTEN, LEFT_OUT, NOT_UNDERSTOOD):
+        if name in WRITTEN or (out / name).exists():
+            print(f"wrote       {out / name}")
     if snapshot.not_understood:
         said = in_words(renamed(snapshot.not_understood, rename))
         note(f"{said}; these nodes take no tasks with GPUs")
@@ -125,10 +132,26 @@ def write_snapshot(snapshot: Snapshot, folder: Path, rename: Rename) -> None:
     ]
     write_csv(folder / "tasks.csv", TASKS, tasks)
     write_csv(folder / "placements.csv", DECISIONS, [placement(task, rename) for task in snapshot.tasks])
-    if others := renamed([*snapshot.not_understood, *snapshot.uncounted], rename):
-        write_csv(folder / NOT_UNDERSTOOD, NotUnderstood._fields, others)
+    write_if_any(folder / LEFT_OUT, LEFT_OUT_COLUMNS, left_out_rows(snapshot, rename))
+    others = renamed([*snapshot.not_understood, *snapshot.uncounted], rename)
+    write_if_any(folder / NOT_UNDERSTOOD, NotUnderstood._fields, others)
+
+
+def write_if_any(path: Path, header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+    if rows:
+        write_csv(path, header, rows)
     else:
-        (folder / NOT_UNDERSTOOD).unlink(missing_ok=True)  # of an earlier import
+        path.unlink(missing_ok=True)  # of an earlier import
+
+
+def left_out_rows(snapshot: Snapshot, rename: Rename) -> list[tuple[str, str, str, str]]:
+    """Kind, namespace, name and reason, in order; a new name stands for namespace and name of a pod together."""
+    found = []
+    for reason, names in snapshot.left_out.items():
+        for kind, name in (what.split(" ", 1) for what in names):
+            namespace, _, own = rename("node" if kind == "node" else "task", name).rpartition("/")
+            found.append((kind, namespace, own, reason))
+    return sorted(found)
 
 
 def renamed(pods: Sequence[NotUnderstood], rename: Rename) -> list[NotUnderstood]:
