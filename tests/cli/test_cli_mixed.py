@@ -121,6 +121,20 @@ def test_a_wrong_placements_file_is_one_line_though_nodes_are_closed(
     assert line.endswith("placements.csv, line 2, column node: 'elsewhere', expected empty or a node of the nodes file")
 
 
+@pytest.mark.parametrize("command", [["defrag"], ["replay", "--policy", "fgd"]])
+def test_placements_that_do_not_fit_are_one_line_though_nodes_are_closed_and_watts_come_from_a_file(
+    imported: Path, tmp_path: Path, command: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    wrong, power = tmp_path / "placements.csv", tmp_path / "power.toml"
+    wrong.write_text("task,node,gpu_index\nteam/old,plain,0\n")  # it asks for two GPUs
+    power.write_text("[node]\nbase_w = 80\n")
+    with pytest.raises(SystemExit) as ended:
+        main([*command, *files(imported), "--placements", str(wrong), "--power", str(power)])
+    (line,) = capsys.readouterr().err.splitlines()
+    assert ended.value.code == 2
+    assert line.endswith("task team/old does not fit on node plain (GPUs 0), expected room for it")
+
+
 @pytest.mark.parametrize(
     ("asks", "expected"),
     [

@@ -44,9 +44,30 @@ class _Stderr(io.FileIO):
             return len(data)
 
 
+_kept: list[str] | None = None  # notes that wait for the end of `notes_after`
+
+
 def note(text: str) -> None:
     """Print a note on stderr, always as one line, even if a file name in it has line breaks."""
-    print(" ".join(text.splitlines()), file=sys.stderr)
+    line = " ".join(text.splitlines())
+    if _kept is None:
+        print(line, file=sys.stderr)
+    else:
+        _kept.append(line)
+
+
+@contextmanager
+def notes_after() -> Iterator[None]:
+    """Notes from within are printed at the end; after an error they are not, as it must be the only line."""
+    global _kept
+    _kept = []
+    try:
+        yield
+        lines = _kept
+    finally:
+        _kept = None
+    for line in lines:
+        note(line)
 
 
 @contextmanager

@@ -13,6 +13,7 @@ from wattpack.cli.not_understood import nodes_with_others, with_closed_nodes
 from wattpack.cli.options import note_power, profile_option
 from wattpack.cli.outputs import check_files, words_beside
 from wattpack.cli.side_by_side import print_emptied, print_side_by_side
+from wattpack.cli.streams import notes_after
 from wattpack.datasets.csv_files import read_workload
 from wattpack.datasets.placements import COLUMNS as DECISIONS
 from wattpack.datasets.placements import read_placements
@@ -109,12 +110,13 @@ def defrag_command(
     workload = read_workload(tasks)
     aim = Target.of(workload if target is None else load_trace(target))
     placed = read_placements(placements, datacenter, workload)
-    datacenter = with_closed_nodes(datacenter, nodes, tasks, placements)  # after all files: a fault is the only line
-    workload = keep_speed(workload, placed, datacenter, allow_slower, same_model)
-    check_files({"--out": out, "--placements-out": placements_out}, (nodes, tasks, placements, target, power))
-    note_power(profile, power)
-    say_if_compiling("wattpack.optimise.defrag.steps")
-    engine = engine_with(placed, datacenter, workload, aim, watts)
+    with notes_after():
+        datacenter = with_closed_nodes(datacenter, nodes, tasks, placements)
+        workload = keep_speed(workload, placed, datacenter, allow_slower, same_model)
+        check_files({"--out": out, "--placements-out": placements_out}, (nodes, tasks, placements, target, power))
+        note_power(profile, power)
+        say_if_compiling("wattpack.optimise.defrag.steps")
+        engine = engine_with(placed, datacenter, workload, aim, watts)
     before = totals(engine.state.nodes)
     search = Defrag(engine.state, workload.sequence, placed.node, placed.gpus, gpu_worth)
     found = search.moves(moves, least)

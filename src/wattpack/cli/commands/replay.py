@@ -13,7 +13,7 @@ from wattpack.cli.options import check_seed, note_power, profile_option
 from wattpack.cli.outputs import check_files, words_beside
 from wattpack.cli.plugins import faults_of, load_plugins
 from wattpack.cli.side_by_side import print_emptied, print_saving
-from wattpack.cli.streams import note
+from wattpack.cli.streams import note, notes_after
 from wattpack.datasets.csv_files import read_arrival_s, read_workload
 from wattpack.datasets.inflation import seeded
 from wattpack.datasets.placements import COLUMNS as DECISIONS
@@ -136,17 +136,18 @@ def replay_command(
     trace = workload if target in (None, LEARNT) else load_trace(str(target))
     aim = Target.of(trace)
     placed = None if placements is None else read_placements(placements, datacenter, workload)
-    datacenter = with_closed_nodes(datacenter, nodes, tasks, *([placements] if placements else []))
-    if placed is not None:
-        workload = keep_speed(workload, placed, datacenter, allow_slower, same_model)
-    elif allow_slower or same_model:
-        raise UserError("--allow-slower and --same-model are about tasks that run, expected --placements FILE too")
-    inputs = (nodes, tasks, target, placements, power, *(plugin or []))
-    check_files({"--decisions": decisions, "--series": series}, inputs)
-    note_power(profile, power)
-    say_if_compiling()
+    with notes_after():
+        datacenter = with_closed_nodes(datacenter, nodes, tasks, *([placements] if placements else []))
+        if placed is not None:
+            workload = keep_speed(workload, placed, datacenter, allow_slower, same_model)
+        elif allow_slower or same_model:
+            raise UserError("--allow-slower and --same-model are about tasks that run, expected --placements FILE too")
+        inputs = (nodes, tasks, target, placements, power, *(plugin or []))
+        check_files({"--decisions": decisions, "--series": series}, inputs)
+        note_power(profile, power)
+        say_if_compiling()
+        now = None if placed is None else measure_placements(placed, datacenter, workload, aim, watts)
     mix, choice = resolve(policy, datacenter, trace, watts, FILL_UP)
-    now = None if placed is None else measure_placements(placed, datacenter, workload, aim, watts)
     stay = None if placed is None else staying_tasks(datacenter, workload, placed.node, placed.gpus, watts)
     if stay and target == LEARNT:
         raise UserError(f"--target {LEARNT}: {len(stay)} tasks are on nodes that take no new ones, expected a trace")
