@@ -121,6 +121,27 @@ def test_a_wrong_placements_file_is_one_line_though_nodes_are_closed(
     assert line.endswith("placements.csv, line 2, column node: 'elsewhere', expected empty or a node of the nodes file")
 
 
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        (["defrag"], "1 task fits nowhere: pool_spec p98|p99, and no node is in it"),
+        (["replay", "--policy", "fgd"], "can never fit any node: 1 x "),
+    ],
+)
+def test_a_task_that_names_no_pool_of_the_nodes_is_said_to_fit_nowhere(
+    imported: Path, tmp_path: Path, command: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tasks, placements = tmp_path / "tasks.csv", ["--placements", str(imported / "placements.csv")]
+    lines = (imported / "tasks.csv").read_text().splitlines()
+    for spec, named in ("p98|p99", True), ("p99|p1", False), ("held", False):
+        changed = [f"{line.rpartition(',')[0]},{spec}" if line.startswith("team/whole,") else line for line in lines]
+        tasks.write_text("\n".join(changed))
+        main([*command, "--nodes", str(imported / "nodes.csv"), "--tasks", str(tasks), *placements])
+        found = [line for line in capsys.readouterr().err.splitlines() if "no node is in it" in line]
+        assert len(found) == named
+        assert all(line.startswith(said) and "pool_spec p98|p99" in line for line in found)
+
+
 @pytest.mark.parametrize("command", [["defrag"], ["replay", "--policy", "fgd"]])
 def test_placements_that_do_not_fit_are_one_line_though_nodes_are_closed_and_watts_come_from_a_file(
     imported: Path, tmp_path: Path, command: list[str], capsys: pytest.CaptureFixture[str]

@@ -38,7 +38,7 @@ from wattpack.experiments.steady_table import SteadyRow
 from wattpack.experiments.summary import write_summary
 from wattpack.model.fit_anywhere import fit_anywhere
 from wattpack.model.nodes import Datacenter
-from wattpack.model.pools import HELD
+from wattpack.model.pools import HELD, names_no_pool
 from wattpack.model.power import PAPER, PowerProfile
 from wattpack.model.tasks import Workload
 from wattpack.policies.expression import canonical
@@ -170,5 +170,6 @@ def unplaceable_classes(datacenter: Datacenter, workload: Workload, profile: Pow
         if count > 0 and task.pool_spec != HELD and not fits:
             gpu = f"{task.num_gpu} x {task.gpu_milli} milli-GPU" if task.num_gpu else "no GPU"
             spec = f" of {task.gpu_spec}" if task.gpu_spec else ""
-            texts.append(f"{count} x {task.cpu_milli} milli-vCPU, {task.memory_mib} MiB, {gpu}{spec}")
+            pool = f", pool_spec {task.pool_spec}: no node is in it" if names_no_pool(task.pool_spec, datacenter.pools) else ""
+            texts.append(f"{count} x {task.cpu_milli} milli-vCPU, {task.memory_mib} MiB, {gpu}{spec}{pool}")
     return texts

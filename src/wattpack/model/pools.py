@@ -47,6 +47,12 @@ def only_words(*words: str) -> str:
     return NONE if NONE in known else "|".join(sorted(known))
 
 
+def names_no_pool(spec: str, pools: tuple[Pool, ...]) -> bool:
+    """Whether a task names pools of which no node has any: it fits nowhere."""
+    known = {pool.name for pool in pools if pool.name}
+    return bool(known) and spec not in ("", HELD) and known.isdisjoint(spec.split("|"))
+
+
 def pools_mask(spec: str, with_gpu: bool, pools: tuple[Pool, ...]) -> int:
     """Bits of the pools that take such a task. Where no pool has a name, `spec` says nothing: it is of other nodes."""
     if not any(pool.name for pool in pools):

@@ -13,7 +13,7 @@ from wattpack.cli.not_understood import nodes_with_others, with_closed_nodes
 from wattpack.cli.options import note_power, profile_option
 from wattpack.cli.outputs import check_files, words_beside
 from wattpack.cli.side_by_side import print_emptied, print_side_by_side
-from wattpack.cli.streams import notes_after
+from wattpack.cli.streams import note, notes_after
 from wattpack.datasets.csv_files import read_workload
 from wattpack.datasets.placements import COLUMNS as DECISIONS
 from wattpack.datasets.placements import read_placements
@@ -24,6 +24,7 @@ from wattpack.experiments.bound.curves import bound_is_quick
 from wattpack.experiments.placed import emptied_nodes, engine_with
 from wattpack.jit import say_if_compiling
 from wattpack.model.nodes import Datacenter
+from wattpack.model.pools import names_no_pool
 from wattpack.model.power import nodes_power_mw
 from wattpack.model.records import NodeRecord, RecordTable
 from wattpack.model.target import Target
@@ -115,6 +116,7 @@ def defrag_command(
         workload = keep_speed(workload, placed, datacenter, allow_slower, same_model)
         check_files({"--out": out, "--placements-out": placements_out}, (nodes, tasks, placements, target, power))
         note_power(profile, power)
+        note_unknown_pools(datacenter, workload)
         say_if_compiling("wattpack.optimise.defrag.steps")
         engine = engine_with(placed, datacenter, workload, aim, watts)
     before = totals(engine.state.nodes)
@@ -138,6 +140,17 @@ def defrag_command(
         print_totals(before, totals(search.board.nodes), bound_w, found)
         others = nodes_with_others(nodes, tasks, placements)
         print_emptied(emptied_nodes(placed.node, search.board.node, datacenter, watts, others))
+
+
+def note_unknown_pools(datacenter: Datacenter, workload: Workload) -> None:
+    """Say on stderr which tasks name no pool of the nodes: they cannot be moved."""
+    specs: dict[str, int] = {}
+    for task, count in zip(workload.classes, workload.counts().tolist(), strict=True):
+        if count and names_no_pool(task.pool_spec, datacenter.pools):
+            specs[task.pool_spec] = specs.get(task.pool_spec, 0) + count
+    for spec, count in specs.items():
+        tasks = "1 task fits" if count == 1 else f"{count} tasks fit"
+        note(f"{tasks} nowhere: pool_spec {spec}, and no node is in it")
 
 
 Totals = tuple[float, float, int, int]  # watts, fragmentation in GPUs, wholly free GPUs, nodes in use
