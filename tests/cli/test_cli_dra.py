@@ -96,7 +96,7 @@ def test_a_share_asked_for_by_annotation_goes_to_no_gpu_that_claims_give_out(
     (tmp_path / "pod.json").write_text(json.dumps(kai))
     both = ["--file", cluster(tmp_path), "--file", str(file)]
     main(["fit", "--pod", str(tmp_path / "pod.json"), *both, "--policy", "fgd"])
-    assert "decision: fgd: t4 GPU 0 chosen among 1 nodes that fit of 1" in capsys.readouterr().out
+    assert "decision: fgd: t4 GPU 0 chosen among 1 node that fits of 1" in capsys.readouterr().out
     main(["import", *both, "--out", str(tmp_path), "--strict"])
     decisions = tmp_path / "decisions.csv"
     files = ["--nodes", str(tmp_path / "nodes.csv"), "--tasks", str(tmp_path / "tasks.csv")]

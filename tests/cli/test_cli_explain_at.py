@@ -79,7 +79,7 @@ def test_a_task_that_was_placed_shows_the_decision_then(at) -> None:  # type: ig
     said = at("d", "520s")
     assert "at 510 s, policy fgd" in said  # when b has left n2
     assert "decision: node n2, GPU 0 (the only node that fits, taken unscored)" in said
-    assert "1 nodes do not fit, 1 shown (not enough free GPU: 1)" in said
+    assert "1 node does not fit, 1 shown (not enough free GPU: 1)" in said
     assert "decision" not in at("c", "1m")  # it waits
 
 

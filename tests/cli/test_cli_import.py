@@ -497,3 +497,12 @@ def test_an_anonymised_import_says_nowhere_whose_cluster_it_is(
     with pytest.raises(SystemExit):
         main([*words, "--anonymise", "--strict"])
     assert "acme" not in capsys.readouterr().err.replace(str(tmp_path), "")
+
+
+def test_one_of_a_kind_is_counted_in_the_singular(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    items = [node_json("n", gpus=1), pod_json("p", node="n", **{"nvidia.com/gpu": "1"})]
+    (tmp_path / "c.json").write_text(json.dumps({"kind": "List", "items": items}))
+    main(["import", "--file", str(tmp_path / "c.json"), "--out", str(tmp_path / "in")])
+    said = capsys.readouterr().out
+    assert "understood  1 node   1 GPU (T4)\n" in said
+    assert "understood  1 task   1 with GPUs, 0 pending; 1 GPU allocated\n" in said

@@ -185,7 +185,7 @@ def test_fit_names_only_nodes_that_are_open_to_the_pod(
         return
     main(words)
     said = capsys.readouterr().out
-    ((chosen, fitting),) = re.findall(r"decision: fgd: (\S+) .*chosen among (\d+) nodes that fit", said)
+    ((chosen, fitting),) = re.findall(r"decision: fgd: (\S+) .*chosen among (\d+) nodes? that fits? of", said)
     assert chosen in expected
     assert int(fitting) == len(expected)
     assert "3 nodes are blocked by 3 pods that were not understood" in said  # it counts what claims hold

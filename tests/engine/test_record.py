@@ -46,9 +46,9 @@ def test_its_text_is_one_short_line() -> None:
 
 def test_the_texts_of_datacenter_and_workload_are_short() -> None:
     run = small_run()
-    assert repr(run.datacenter) == "Datacenter 'datacenter': 1 nodes, 4 GPUs (4 G2)"
+    assert repr(run.datacenter) == "Datacenter 'datacenter': 1 node, 4 GPUs (4 G2)"
     assert repr(run.workload) == "Workload 'workload': 4 tasks of 4 classes, 10.5 GPUs in all"
-    assert repr(make_datacenter([make_node(gpus=0)])) == "Datacenter 'datacenter': 1 nodes, 0 GPUs"
+    assert repr(make_datacenter([make_node(gpus=0)])) == "Datacenter 'datacenter': 1 node, 0 GPUs"
 
 
 def test_its_frame_has_names_lists_and_the_state_after_each_task() -> None:

@@ -177,7 +177,7 @@ def test_why_in_time_says_what_explain_prints_of_the_same_decision(
         main([*words, *(("--sleep", sleep) if sleep else ())])
         printed = capsys.readouterr().out
         assert f"decision: node {found.node}, GPU {found.gpus}" in printed
-        assert f"{found.fitting} nodes fit" in printed
+        assert f"{found.fitting} {'node fits' if found.fitting == 1 else 'nodes fit'}" in printed
         clock = re.search(r"\(([0-9,]+) s\)", found.when)
         assert clock is not None
         assert f", at {clock[1]} s, policy" in printed

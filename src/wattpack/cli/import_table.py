@@ -10,6 +10,7 @@ from wattpack.kube.dialects import DIALECTS
 from wattpack.kube.import_files import ClusterObjects
 from wattpack.kube.pools import TOO_MANY
 from wattpack.kube.snapshot import Snapshot
+from wattpack.model.counted import counted
 
 Rename = Callable[[str, str], str]
 SHOWN = 3
@@ -40,11 +41,12 @@ def understood(snapshot: Snapshot) -> Iterable[Line]:
     tasks = snapshot.tasks
     gpus = sum(node.gpus for node in snapshot.nodes)
     models = sorted({node.model for node in snapshot.nodes if node.model})
-    yield Line(UNDERSTOOD, len(snapshot.nodes), "nodes", f"{gpus} GPUs ({', '.join(models) or 'none'})")
+    yield Line(UNDERSTOOD, len(snapshot.nodes), "nodes", f"{counted(gpus, 'GPU')} ({', '.join(models) or 'none'})")
     held = sum(task.pod.task.num_gpu * task.pod.task.gpu_milli for task in tasks if task.pod.node) / 1000
     pending = sum(1 for task in tasks if not task.pod.node)
     with_gpu = sum(1 for task in tasks if task.pod.task.num_gpu)
-    yield Line(UNDERSTOOD, len(tasks), "tasks", f"{with_gpu} with GPUs, {pending} pending; {held:g} GPUs allocated")
+    gpus_held = f"{counted(held, 'GPU', 'g')} allocated"
+    yield Line(UNDERSTOOD, len(tasks), "tasks", f"{with_gpu} with GPUs, {pending} pending; {gpus_held}")
     for dialect, count in sorted(snapshot.dialects.items()):
         words = f"in dialect {dialect}" if dialect in DIALECTS else f"through {dialect}"
         yield Line(UNDERSTOOD, count, "tasks", f"with GPUs {words}")

@@ -170,6 +170,10 @@ def unplaceable_classes(datacenter: Datacenter, workload: Workload, profile: Pow
         if count > 0 and task.pool_spec != HELD and not fits:
             gpu = f"{task.num_gpu} x {task.gpu_milli} milli-GPU" if task.num_gpu else "no GPU"
             spec = f" of {task.gpu_spec}" if task.gpu_spec else ""
-            pool = f", pool_spec {task.pool_spec}: no node is in it" if names_no_pool(task.pool_spec, datacenter.pools) else ""
+            pool = (
+                f", pool_spec {task.pool_spec}: no node is in it"
+                if names_no_pool(task.pool_spec, datacenter.pools)
+                else ""
+            )
             texts.append(f"{count} x {task.cpu_milli} milli-vCPU, {task.memory_mib} MiB, {gpu}{spec}{pool}")
     return texts

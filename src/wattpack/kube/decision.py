@@ -12,6 +12,7 @@ from wattpack.engine.core.state import NOWHERE
 from wattpack.engine.live.one_decision import FITTING, GPUS, OFFERED, TOLD, Choice
 from wattpack.kube.facts import PodFacts
 from wattpack.kube.gpus import gpu_numbers
+from wattpack.model.counted import counted
 from wattpack.model.fit import VERDICT_WORDS
 from wattpack.model.tasks import TaskClass, models_mask
 
@@ -61,7 +62,7 @@ class Decision(msgspec.Struct, gc=False):
         if not self.node:
             reasons = ", ".join(f"{count} {reason}" for reason, count in self.refused.items()) or "none is open to it"
             nearest = f"; nearest: {self.nearest[0].node} lacks {self.nearest[0].missing}" if self.nearest else ""
-            return f"{self.policy}: fits none of {self.offered} nodes ({reasons}){nearest}"
+            return f"{self.policy}: fits none of {counted(self.offered, 'node')} ({reasons}){nearest}"
         gpus = f" GPU {'-'.join(map(str, self.gpus))}" if self.gpus else ""
         if self.promised:
             return (
@@ -69,8 +70,9 @@ class Decision(msgspec.Struct, gc=False):
                 f"the pod is bound when the node is Ready"
             )
         second = f", next best {self.best[1].node}" if len(self.best) > 1 else ""
+        fitting = "1 node that fits" if self.fitting == 1 else f"{self.fitting} nodes that fit"
         return (
-            f"{self.policy}: {self.node}{gpus} chosen among {self.fitting} nodes that fit of {self.offered}: "
+            f"{self.policy}: {self.node}{gpus} chosen among {fitting} of {self.offered}: "
             f"{self.watts:+.1f} W, {self.fragmentation_gpus:+.2f} GPU fragmented{second}"
         )
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from wattpack.errors import UserError
+from wattpack.model.counted import counted
 from wattpack.model.node_record import KINDS as KINDS
 from wattpack.model.node_record import MAX_GPUS as MAX_GPUS
 from wattpack.model.node_record import NODE as NODE
@@ -89,7 +90,8 @@ class Datacenter:
         by_model = np.bincount(self.model, weights=self.gpus, minlength=len(self.models))
         counts = [f"{count:,.0f} {model}" for model, count in zip(self.models, by_model, strict=True) if count > 0]
         models = f" ({', '.join(counts)})" if counts else ""
-        return f"Datacenter {self.name!r}: {len(self):,} nodes, {int(self.gpus.sum()):,} GPUs{models}"
+        nodes, gpus = counted(len(self), "node", ","), counted(int(self.gpus.sum()), "GPU", ",")
+        return f"Datacenter {self.name!r}: {nodes}, {gpus}{models}"
 
     @property
     def gpu_milli(self) -> int:

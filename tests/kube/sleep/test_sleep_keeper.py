@@ -209,7 +209,7 @@ async def test_a_node_whose_gpus_are_given_out_by_claims_never_sleeps_since_pods
     assert world.is_open("n0")
     rows = {row["node"]: row for row in status_of(world.keeper)["nodes"]}
     assert "resource claims" in rows["n0"]["why"]
-    assert any("1 nodes stay awake" in line for line in dry_run(world.service.view, world.config))
+    assert any("1 node stays awake" in line for line in dry_run(world.service.view, world.config))
 
 
 @in_a_loop

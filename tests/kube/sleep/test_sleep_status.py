@@ -54,9 +54,9 @@ async def test_a_dry_run_says_what_a_section_would_do_and_changes_nothing() -> N
     other = World(machines=0, reserve=0, nodes="pool=none").config
     lines = dry_run(world.service.view, other)
     assert lines[0] == "sleep: act; 'pool=none' selects 0 of 4 nodes"
-    assert lines[-1] == "  would wake 1 nodes that are not selected any more (n0)"
+    assert lines[-1] == "  would wake 1 node no longer selected (n0)"
     now = dry_run(world.service.view, World(machines=0, reserve="50%").config)
-    assert "would switch off 1 nodes, at most 5 at once" in now[2]
+    assert "would switch off 1 node, at most 5 at once" in now[2]
     assert world.api.patches == before
 
 

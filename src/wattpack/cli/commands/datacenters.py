@@ -13,6 +13,7 @@ from wattpack.datasets.edits import split_edits
 from wattpack.datasets.node_types import file_header, file_rows, types_of
 from wattpack.datasets.sources import BUILT_IN, load_datacenter
 from wattpack.errors import UserError
+from wattpack.model.counted import counted
 from wattpack.model.node_watts import idle_and_full_w
 from wattpack.model.nodes import Datacenter
 from wattpack.model.power import PROFILES, PowerProfile
@@ -63,7 +64,7 @@ def datacenters_command(
         print_types(datacenter, profiles)
         print_about(name)
         if out is not None:
-            print(f"{len(datacenter):,} nodes written to {out}")
+            print(f"{counted(len(datacenter), 'node', ',')} written to {out}")
 
 
 def print_list() -> None:

@@ -204,7 +204,7 @@ def print_explanation(explanation: Explanation, task: TaskClass, name: str, mome
     shown, hidden = (fitting, refused) if top == 0 else (fitting[:top], refused[:top])
     if fitting:
         console.print(score_table(explanation, shown))
-        console.print(Text(f"{len(fitting)} nodes fit, {len(shown)} shown"))
+        console.print(Text(f"{len(fitting)} {'node fits' if len(fitting) == 1 else 'nodes fit'}, {len(shown)} shown"))
         for c, component in enumerate(explanation.mix.components):
             if component.policy.terms > 1:
                 console.print(Text(f"\nterms of {component.policy.name}, each times its price: they add up to raw"))
@@ -215,7 +215,8 @@ def print_explanation(explanation: Explanation, task: TaskClass, name: str, mome
     if refused:
         console.print(refusal_table(explanation, hidden))
         reasons = "; ".join(f"{reason}: {count}" for reason, count in explanation.reasons.items())
-        console.print(Text(f"{len(refused)} nodes do not fit, {len(hidden)} shown ({reasons})"))
+        do_not = "node does" if len(refused) == 1 else "nodes do"
+        console.print(Text(f"{len(refused)} {do_not} not fit, {len(hidden)} shown ({reasons})"))
     if explanation.node < 0:
         console.print(Text("decision: the task fits nowhere and fails"))
     else:

@@ -12,6 +12,7 @@ import msgspec
 
 from wattpack.errors import RunError, UserError
 from wattpack.jit import say_if_compiling
+from wattpack.model.counted import counted
 from wattpack.policies.expression import is_auto
 
 if TYPE_CHECKING:
@@ -167,10 +168,9 @@ async def reach(settings: Config, access: object) -> None:
         view.replace_nodes(nodes[0])
         view.replace_pods(pods[0])
     cluster = view.cluster
-    print(
-        f"cluster {access.server}: {len(cluster.nodes)} nodes, {len(cluster.reservations)} pods on them, "
-        f"{cluster.power_w():.0f} W modelled"
-    )
+    on_nodes, held = counted(len(cluster.nodes), "node"), counted(len(cluster.reservations), "pod")
+    there = "it" if len(cluster.nodes) == 1 else "them"
+    print(f"cluster {access.server}: {on_nodes}, {held} on {there}, {cluster.power_w():.0f} W modelled")
     if cluster.in_step.auto is not None and cluster.in_step.auto.choice is not None:
         print(f"  {cluster.in_step.auto.choice.text}")
     if settings.sleep is not None:

@@ -9,6 +9,7 @@ from wattpack.kube.sleep.record import left_behind
 from wattpack.kube.sleep.sight import Sight
 from wattpack.kube.sleep.states import State
 from wattpack.kube.view import View
+from wattpack.model.counted import counted
 
 SHOWN = 20  # names in a line
 
@@ -20,27 +21,33 @@ def dry_run(view: View, config: SleepConfig) -> list[str]:
     sight.look(view, float("inf"))
     others = sorted(sight.states.keys() - sight.selected)
     pool = sight.pool
-    lines = [f"sleep: {config.mode}; {config.nodes!r} selects {len(sight.selected)} of {len(view.nodes)} nodes"]
+    lines = [
+        f"sleep: {config.mode}; {config.nodes!r} selects {len(sight.selected)} of {counted(len(view.nodes), 'node')}"
+    ]
     if pool is not None:
         free = pool.free_gpus(sight.counted())
-        lines.append(f"  reserve: {pool.reserve_gpus} of {int(pool.gpus.sum())} GPUs; {free} are free now")
+        lines.append(f"  reserve: {pool.reserve_gpus} of {counted(int(pool.gpus.sum()), 'GPU')}; {free} are free now")
         saved_w = pool.saved_w(sight.would_sleep)
         lines.append(
-            f"  would switch off {len(sight.would_sleep)} nodes, at most {config.at_most} at once and "
+            f"  would switch off {counted(len(sight.would_sleep), 'node')}, at most {config.at_most} at once and "
             f"{config.per_hour} an hour, once empty for {config.idle}: {saved_w:.0f} W{named(sight.would_sleep)}"
         )
         if sight.would_wake:
-            lines.append(f"  would wake {len(sight.would_wake)} nodes for the reserve{named(sight.would_wake)}")
+            lines.append(
+                f"  would wake {counted(len(sight.would_wake), 'node')} for the reserve{named(sight.would_wake)}"
+            )
     counts = Counter(state.value for state in sight.states.values() if state is not State.AWAKE)
-    lines += [f"  {count} nodes are {state}" for state, count in sorted(counts.items())]
+    for state, count in sorted(counts.items()):
+        lines.append(f"  {counted(count, 'node')} {'is' if count == 1 else 'are'} {state}")
     if sight.claimed:
         stay = sorted(sight.claimed)
-        lines.append(f"  {len(stay)} nodes stay awake: GPUs given out by resource claims{named(stay)}")
+        awake = f"{counted(len(stay), 'node')} {'stays' if len(stay) == 1 else 'stay'} awake"
+        lines.append(f"  {awake}: GPUs given out by resource claims{named(stay)}")
     if not config.acts:
         if asleep := [name for name, state in sight.states.items() if state is not State.AWAKE]:
             lines.append(f"  {left_behind(asleep)}")
     elif others:
-        lines.append(f"  would wake {len(others)} nodes that are not selected any more{named(others)}")
+        lines.append(f"  would wake {counted(len(others), 'node')} no longer selected{named(others)}")
     return lines
 
 
