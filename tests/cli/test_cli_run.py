@@ -42,6 +42,18 @@ def start(*arguments: object) -> "subprocess.Popen[str]":
     )
 
 
+def test_it_says_what_a_power_file_changes_as_other_commands_do(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    power = tmp_path / "own.toml"
+    power.write_text("[node]\nbase_w = 80\n")
+    head = SMALL_SPEC.replace("profile =", "# profile =")
+    for more, parents in ("", ["paper"]), ('profile = ["linear", "paper"]\n', ["linear", "paper"]):
+        assert run(write_spec(tmp_path, f'power = "own.toml"\n{more}{head}'), "--out", tmp_path / "out") == 0
+        found = [line for line in capsys.readouterr().err.splitlines() if line.startswith("power: ")]
+        assert found == [f"power: {power} over the profile {parent}: base_w 80" for parent in parents]
+
+
 def test_it_writes_the_folder_and_says_where_the_summary_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "out"
     assert run(write_spec(tmp_path, SMALL_SPEC), "--out", out) == 0

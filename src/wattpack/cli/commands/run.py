@@ -6,6 +6,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from wattpack.cli.options import note_power
 from wattpack.cli.outputs import EXPERIMENT, check_folder
 from wattpack.cli.plugins import load_plugins
 from wattpack.cli.progress import progress_bar
@@ -56,7 +57,9 @@ def run_command(
     """
     plugins = load_plugins(plugin or [], not no_check)
     loaded = load_experiment(experiment)
-    check_folder(out, EXPERIMENT, (experiment, *(plugin or [])))
+    check_folder(out, EXPERIMENT, (experiment, *(plugin or []), *(file for file, _ in loaded.power_files)))
+    for file, profile in loaded.power_files:
+        note_power(profile, file)
     say_if_compiling()
     with progress_bar(loaded.name) as report:
         folder, scenarios, outcome = run_experiment(loaded, out, report, on, workers, plugins)

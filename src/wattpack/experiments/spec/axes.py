@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import product
 from math import inf, prod
+from pathlib import Path
 
 from wattpack.datasets import alibaba2023
 from wattpack.datasets.inflation import UP_TO, check_drawn
@@ -102,6 +103,7 @@ class Experiment:
     name: str
     blocks: tuple[Block, ...]
     inputs: Inputs
+    power_files: tuple[tuple[Path, str | None], ...] = ()  # of an experiment file, with the profile it is laid over
 
     def with_seeds(self, count: int) -> Experiment:
         """The same experiment with the first `count` seeds in every block."""

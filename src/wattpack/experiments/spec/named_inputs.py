@@ -41,6 +41,7 @@ class NamedInputs:
         self.with_times = False  # whether the block has runs in time
         self.timed: dict[str, TimedTrace | TimedTasks] = {}
         self.signals: dict[tuple[str, str], Signal] = {}
+        self.power_files: dict[tuple[Path, str | None], None] = {}  # with the profile that each is laid over
         self.speeds: dict[str, SpeedTable] = {}
         self.cap_speeds: dict[str, CapSpeeds] = {}
 
@@ -94,6 +95,7 @@ class NamedInputs:
                 self.problem(place, fault)
             self.broken.add(file)
             return None
+        self.power_files[self.folder / file, name] = None
         label, number = found.name, 1
         while self.profiles.setdefault(label, found) != found:  # another file of the same name
             number += 1

@@ -84,7 +84,7 @@ class _Reader:
         runs = sum(len(block) for block in blocks)
         if runs > MAX_RUNS:
             self.problem("experiment", f"{runs:,} runs, expected at most {MAX_RUNS:,}")
-        return Experiment(str(name), tuple(blocks), self.inputs.loaded())
+        return Experiment(str(name), tuple(blocks), self.inputs.loaded(), tuple(self.inputs.power_files))
 
     def table(self, table: dict[str, Any], shared: dict[str, Any], place: str) -> Block:
         table = self.flat(table, place)
