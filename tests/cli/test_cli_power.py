@@ -143,6 +143,7 @@ def test_a_template_for_the_models_of_a_file_is_a_power_file(folder: Path, capsy
         (["--figure", "picture.txt"], "not a picture, expected a file that ends in .png, .pdf, .svg"),
         (["--figure", ""], "--figure '': empty"),
         (["--power", "none.toml"], "none.toml: cannot be read"),
+        (["--power", "linear"], "--power linear: no such file; expected a power file, or the profile as --profile lin"),
         (["--out", "t.toml"], "--out without --template"),
         (["--template", "nodes.csv", "--power", "own.toml"], "expected --template alone"),
         (["--template", "none.csv"], "none.csv: cannot be read"),

@@ -123,8 +123,13 @@ def test_a_power_file_that_cannot_be_used_is_a_problem_of_the_experiment(tmp_pat
 
 
 def test_an_experiment_without_the_power_file_says_what_to_add(tmp_path: Path) -> None:
-    with pytest.raises(wp.UserError, match=r'line 3, column model: unknown GPU model \'Own\' .*\[gpu."Own"\] idle_w'):
+    with pytest.raises(
+        wp.UserError, match=r'line 3, column model: unknown GPU model \'Own\' .*\[gpu."Own"\] idle_w'
+    ) as fault:
         load_experiment(write_own(tmp_path, 'policy = "fgd"\ndatacenter = "nodes.csv"\ntrace = "tasks.csv"\n'))
+    assert "in Python and experiment files power = 'FILE.toml'" in str(fault.value)
+    with pytest.raises(wp.UserError, match=r"in Python and experiment files power = 'FILE\.toml'"):
+        wp.load_datacenter(tmp_path / "nodes.csv")
 
 
 def test_simulate_takes_a_power_file_for_models_of_the_users_own(tmp_path: Path) -> None:
@@ -141,6 +146,29 @@ def test_a_profile_given_as_a_power_file_is_told_where_it_goes(tmp_path: Path) -
     with pytest.raises(wp.UserError) as fault:
         wp.simulate("alibaba2023", "default", "fgd", power=own)  # type: ignore[arg-type]
     assert str(fault.value) == "power: a PowerProfile, expected the path of a power file, or the object as profile"
+
+
+def test_the_name_of_a_profile_is_no_power_file_and_the_message_says_where_it_goes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    given = make_datacenter(NODES), make_workload(TASKS), "fgd"
+    said = "power: no file 'measured'; expected a power file, or the profile as profile = 'measured'"
+    for call in (wp.load_power, lambda name: wp.simulate(*given, power=name)):
+        with pytest.raises(wp.UserError) as fault:
+            call("measured")
+        assert str(fault.value) == said
+    spec = write_own(tmp_path, 'policy = "fgd"\ntrace = "tasks.csv"\npower = "linear"\n')
+    with pytest.raises(wp.UserError, match="or the profile as profile = 'linear'"):
+        load_experiment(spec)
+    (tmp_path / "measured").write_text(OWN)
+    assert wp.load_power("measured").base_w == 100  # a file of this name is one
+
+
+def test_load_datacenter_takes_the_name_of_a_profile() -> None:
+    """It only asks which models are known: there is no `profile` beside."""
+    for name in PROFILES:
+        assert len(wp.load_datacenter("alibaba2023", power=name)) == len(wp.load_datacenter("alibaba2023"))
 
 
 def test_a_profile_that_is_an_object_takes_no_power_file(tmp_path: Path) -> None:

@@ -25,7 +25,16 @@ def profile_option(name: str | None, power: Path | None = None) -> PowerProfile:
         raise UserError(f"--profile {name!r}, expected one of {', '.join(PROFILES)}")
     if power is None:
         return PROFILES[name or PAPER.name]
-    return read_power_file(power, name).profile
+    return overlay_option(name, power).profile
+
+
+def overlay_option(name: str | None, power: Path) -> Overlay:
+    """The power file of `--power` over the profile of `--profile`."""
+    if power.name in PROFILES and not power.exists():
+        raise UserError(
+            f"--power {power}: no such file; expected a power file, or the profile as --profile {power.name}"
+        )
+    return read_power_file(power, name)
 
 
 def note_power(name: str | None, power: Path | None) -> None:

@@ -43,11 +43,15 @@ def load_power(path: str | Path, profile: str | None = None) -> PowerProfile:
         raise UserError(f"power: {repr(path)[:MOST_SHOWN]}, expected the path of a power file")
     if profile is not None and profile not in PROFILES:
         raise UserError(f"profile: {profile!r}, expected one of {', '.join(PROFILES)}")
+    if (name := Path(path).name) in PROFILES and not Path(path).exists():
+        raise UserError(f"power: no file {str(path)!r}; expected a power file, or the profile as profile = {name!r}")
     return read_power_file(path, profile).profile
 
 
 def as_profile(given: PowerProfile | str | Path | None) -> PowerProfile:
-    """The profile given, the one of a power file, or the paper's."""
+    """The profile given, the built-in one of this name, the one of a power file, or the paper's."""
     if given is None:
         return PAPER
+    if isinstance(given, str) and given in PROFILES:
+        return PROFILES[given]
     return given if isinstance(given, PowerProfile) else load_power(given)

@@ -34,8 +34,8 @@ def load_datacenter(
     results call the datacenter; default: that of the built-in one, of the file, or "datacenter".
 
     `remove`, `replace` and `add` are edits such as `["T4"]`, `["A10=L4"]` and `["20xH100-8"]`, done in this order; they
-    may also stand behind the name, as in `"alibaba2023 --remove T4 --add 20xH100-8"`. `power`: a power profile, or the
-    path of a power file, that knows the models; default: the paper's and the catalog's models.
+    may also stand behind the name, as in `"alibaba2023 --remove T4 --add 20xH100-8"`. `power`: a power profile or
+    its name, or the path of a power file, that knows the models; default: the paper's and the catalog's models.
     """
     profile = as_profile(power)
     add, remove, replace = _words(add, "add"), _words(remove, "remove"), _words(replace, "replace")

@@ -99,6 +99,9 @@ def profile_text(profile: PowerProfile) -> str:
 ENTRY_KEYS = {"gpu": "idle_w = .. context_w = .. max_w = ..", "cpu": "cores = .. idle_w = .. max_w = .."}
 
 
+PASS_IT = "a line each, into FILE.toml and pass --power FILE.toml, in Python and experiment files power = 'FILE.toml'"
+
+
 def entry_to_add(table: str, model: str) -> str:
     """The four lines that a power file needs for a model, in one line."""
     return f"[{table}.{json.dumps(model, ensure_ascii=False)}] {ENTRY_KEYS[table]}"
@@ -111,10 +114,10 @@ def _add(table: str, model: str) -> str:
     if (table == "gpu" and model in GPUS) or (table == "cpu" and model in CPUS):  # listed, but not all of it is known
         has = f"its limit, {GPUS[model].limit_w:g} W" if table == "gpu" else "its cores and its maximum"
         lines = f"[{table}.{json.dumps(model)}] idle_w = .."
-        return f"(the catalog has only {has}: put {lines}, a line each, into FILE.toml and pass --power FILE.toml)"
+        return f"(the catalog has only {has}: put {lines}, {PASS_IT})"
     meant = models_meant(model) if table == "gpu" else ()
     first = f"perhaps {' or '.join(meant)}; for another GPU put" if meant else "no power entry: put"
-    return f"({first} {entry_to_add(table, model)}, a line each, into FILE.toml and pass --power FILE.toml)"
+    return f"({first} {entry_to_add(table, model)}, {PASS_IT})"
 
 
 PAPER_WATTS = {  # idle, maximum

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wattpack.cli.consoles import wide_console
+from wattpack.cli.options import overlay_option
 from wattpack.cli.outputs import check_files
 from wattpack.cli.power_table import WIDTH, print_changes, print_cpus, print_gpus
 from wattpack.datasets.csv_files import read_rows
-from wattpack.datasets.power_files import read_power_file
 from wattpack.datasets.sources import DATACENTERS, load_datacenter
 from wattpack.errors import UserError
 from wattpack.files import write_text
@@ -60,7 +60,7 @@ def power_command(
         return
     if out is not None:
         raise UserError("--out without --template, expected --template NODES.csv too")
-    overlay = None if power is None else read_power_file(power, profile)
+    overlay = None if power is None else overlay_option(profile, power)
     names = gpu or [] if overlay is None or gpu else [c.name for c in overlay.changes if c.table == "gpu"]
     names = list(dict.fromkeys(names)) or [DRAWN]
     curves, title = drawn_curves(names[:MOST_CURVES], profile, overlay)
