@@ -158,6 +158,21 @@ def test_what_makes_no_sense_is_one_line(
     assert said in refused(["power", *words], capsys)
 
 
+def test_an_exponent_without_effect_is_said(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "step.toml").write_text("[gpu.Own-GPU]\nidle_w = 20\nmax_w = 200\nexponent = 0.8\n")
+    step = ["--power", str(folder / "step.toml")]
+    main(["power", *step])
+    said = capsys.readouterr().out
+    assert "  gpu Own-GPU: added: idle_w 20, max_w 200, exponent 0.8\n" in said
+    assert "    the exponent has no effect: an idle context draws the maximum; a context_w would give it one\n" in said
+    main(replay(folder, *step))
+    assert "no effect of exponent: Own-GPU (an idle context draws the maximum)" in capsys.readouterr().err
+    main(["power", *step, "--profile", "linear"])
+    assert "no effect" not in capsys.readouterr().out
+    main(replay(folder, *step, "--profile", "linear"))
+    assert "no effect" not in capsys.readouterr().err
+
+
 def test_an_unknown_gpu_is_one_line_that_shows_what_to_add(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     said = refused(replay(folder), capsys)
     assert f"{folder / 'nodes.csv'}, line 2, column model: unknown GPU model 'Own-GPU'" in said

@@ -71,6 +71,24 @@ def test_what_an_entry_says_wins_in_every_profile(profile: str) -> None:
     assert gpu.draw_mw()[[0, 500, 1000]].tolist() == [10_000, 55_000, 100_000]
 
 
+@pytest.mark.parametrize(
+    ("more", "profile", "idle"),
+    [
+        ("exponent = 0.8\n", "paper", True),  # a step: the maximum from the first share on
+        ("exponent = 0.8\ncontext_w = 40\n", "paper", False),
+        ("exponent = 0.8\n", "linear", False),
+        ("exponent = 0.8\ncontext_w = 100\n", "measured", True),
+        ("", "paper", False),  # inherited: nobody expects anything of it
+    ],
+)
+def test_an_exponent_without_effect_is_told_apart(more: str, profile: str, idle: bool) -> None:
+    overlay = over(NEW + more, profile)
+    assert overlay.changes[0].idle_exponent is idle
+    half_mw = [over(NEW + other, profile).profile.gpu("X").draw_mw()[500] for other in (more, more.replace("0.8", "2"))]
+    assert not idle or half_mw[0] == half_mw[1]
+    assert idle or not more or half_mw[0] != half_mw[1]
+
+
 def test_a_limit_is_multiplied_by_the_share_of_the_limit_and_a_maximum_is_not() -> None:
     text = "[gpu.X]\nidle_w = 10\nlimit_w = 100\n"
     assert [over(text, name).profile.gpu("X").max_w for name in PROFILES] == [100, 100, 100, 70]

@@ -74,6 +74,9 @@ def overlay_line(file: Path, overlay: Overlay) -> str:
     inherited = sum(value.origin != "file" for change in changed for value in change.values.values())
     if inherited:
         parts.append(f"{inherited} values inherited (wattpack power --power {file} shows them)")
+    if idle := [change.name for change in overlay.changes if change.idle_exponent]:
+        more = f" and {len(idle) - NAMED} more" if len(idle) > NAMED else ""
+        parts.append(f"no effect of exponent: {', '.join(idle[:NAMED])}{more} (an idle context draws the maximum)")
     return f"{file} over the profile {overlay.parent.name}: {'; '.join(parts) or 'changes nothing'}"
 
 

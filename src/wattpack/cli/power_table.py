@@ -166,6 +166,10 @@ def print_changes(file: Path, overlay: Overlay) -> None:
         console.print(Text(f"  {what}: {change.status}" + (f": {_texts(said)}" if said else "")))
         if inherited:
             console.print(Text(f"    inherited: {_texts(inherited, with_origin=True)}"))
+        if change.idle_exponent:
+            console.print(
+                "    the exponent has no effect: an idle context draws the maximum; a context_w would give it one"
+            )
 
 
 def _texts(values: Iterable[tuple[str, Value]], with_origin: bool = False) -> str:

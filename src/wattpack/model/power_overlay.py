@@ -65,6 +65,17 @@ class Change:
     status: str  # ADDED, OVERRIDDEN, UNCHANGED or SET
     values: Mapping[str, Value]
 
+    @property
+    def idle_exponent(self) -> bool:
+        """Whether the entry has an exponent that changes nothing: an idle context draws the maximum already."""
+        said, context = self.values.get("exponent"), self.values.get("context_w")
+        return (
+            said is not None
+            and said.origin == "file"
+            and context is not None
+            and (context.value == self.values["max_w"].value)
+        )
+
 
 @dataclass(frozen=True)
 class Overlay:
