@@ -136,6 +136,38 @@ def test_a_template_for_the_models_of_a_file_is_a_power_file(folder: Path, capsy
 
 
 @pytest.mark.parametrize(
+    ("edits", "models"),
+    [
+        ("", ["Own-GPU", "T4"]),
+        (" --add 20xH100-8", ["Own-GPU", "T4", "H100-80GB-HBM3"]),
+        (" --remove T4 --add 2xL4-1", ["Own-GPU", "L4"]),
+        (" --remove Own-GPU --add 2xNEW-X1-8", ["T4", "NEW-X1"]),  # a model that nobody knows: what templates are for
+        (" --replace Own-GPU=Newer", ["Newer", "T4"]),
+    ],
+)
+def test_a_template_takes_edits_behind_the_name(
+    folder: Path, edits: str, models: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    main(["power", "--template", f"{folder / 'nodes.csv'}{edits}"])
+    assert sorted(parse_power(capsys.readouterr().out.encode(), "t").gpu) == sorted(models)
+
+
+def test_a_template_of_a_built_in_datacenter_takes_edits_and_says_what_is_wrong_with_them(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    main(["power", "--template", "alibaba2023 --remove T4 --add 20xH100-8"])
+    found = parse_power(capsys.readouterr().out.encode(), "t").gpu
+    assert "H100-80GB-HBM3" in found
+    assert "T4" not in found
+    assert "--remove 'H200': alibaba2023 has no such node" in refused(
+        ["power", "--template", "alibaba2023 --remove H200"], capsys
+    )
+    assert "--add '-5xH100-8', expected COUNTx" in refused(
+        ["power", "--template", "alibaba2023 --add -5xH100-8"], capsys
+    )
+
+
+@pytest.mark.parametrize(
     ("words", "said"),
     [
         (["--profile", "cubic"], "--profile 'cubic', expected one of paper"),

@@ -34,7 +34,9 @@ def power(building: Building) -> list[str]:
         source = draw(st.sampled_from(("nodes.csv", "alibaba2023", "nowhere")))
         if source == "nodes.csv":  # else it would be a file that the command does not read, and may replace
             building.add("nodes.csv", csv_file(node_rows(), faults))
-        words = ["power", "--template", source]
+        odd = (" --add Xx", " --replace T4=", " --remove nosuch", " --add 2xcpu-1", " --add é-8") if faults else ()
+        behind = st.sampled_from(("", "", " --add 2xT4-2", " --add 2xNEW-X-8", " --replace T4=Newer", *odd))
+        words = ["power", "--template", source + draw(behind)]
         words += ["--out", building.output()] if draw(st.booleans()) else []
         return words + draw(given_options({"--profile": PROFILE}, faults))
     building.add("nodes.csv", csv_file(node_rows(), faults))

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from wattpack.datasets.csv_files import MAX_AMOUNT
 from wattpack.errors import UserError
+from wattpack.model.catalog import GPUS
 from wattpack.model.gpu_names import catalog_name, model_of
 from wattpack.model.nodes import MAX_GPUS, Datacenter
 from wattpack.model.pools import OPEN
@@ -70,6 +71,18 @@ def split_edits(text: str) -> tuple[str, list[str], list[str], list[str]]:
     found = BEHIND_NAME.findall(text, first.start())
     add, remove, other = ([word for option, word in found if option == name] for name in ("add", "remove", "replace"))
     return text[: first.start()], add, remove, other
+
+
+def models_of_edits(add: Iterable[str], replaced: Iterable[str]) -> list[str]:
+    """GPU models of added and replaced nodes that neither the paper nor the catalog has, as they are written."""
+    added = [found[2] for text in add if (found := ADD.fullmatch(text)) and found[2] and not COUNT_LIKE.match(found[2])]
+    given = [*added, *(text.partition("=")[2] for text in replaced)]
+    known = [*PAPER.known_gpus, *GPUS]
+    return [
+        name
+        for name in given
+        if name and name.lower() not in (WITHOUT_GPU, *SHORT) and not (model_of(name, known) or catalog_name(name))
+    ]
 
 
 def short_name(text: str) -> str:

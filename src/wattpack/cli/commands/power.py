@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,10 +15,13 @@ from wattpack.cli.options import overlay_option
 from wattpack.cli.outputs import check_files
 from wattpack.cli.power_table import WIDTH, print_changes, print_cpus, print_gpus
 from wattpack.datasets.csv_files import read_rows
+from wattpack.datasets.edits import models_of_edits, split_edits
 from wattpack.datasets.sources import DATACENTERS, load_datacenter
 from wattpack.errors import UserError
 from wattpack.files import write_text
-from wattpack.model.power import MEASURED, PROFILES, PowerProfile
+from wattpack.model.catalog import GPUS
+from wattpack.model.nodes import Datacenter
+from wattpack.model.power import MEASURED, PAPER, PROFILES, CpuPower, GpuPower, PowerProfile
 from wattpack.model.power_overlay import Overlay
 from wattpack.model.power_template import power_template
 from wattpack.report.power_curves import MOST_CURVES, curves_text, figure_kind, write_power_figure
@@ -47,7 +52,8 @@ def power_command(
     figure
         Write the curves to this picture too: .png, .pdf or .svg.
     template
-        Print a power file to start from, for the models of this CSV file of nodes (or built-in datacenter).
+        Print a power file to start from, for the models of this CSV file of nodes or built-in datacenter, which may
+        have edits behind it: "alibaba2023 --add 20xH100-8".
     out
         Write the template here instead.
     """
@@ -106,15 +112,11 @@ def _curve(profile: PowerProfile, name: str) -> NDArray[np.float64]:
 
 def write_template(nodes: str, profile: PowerProfile, out: Path | None) -> None:
     """The template for the models of a datacenter, known or not."""
-    if nodes in DATACENTERS:
-        found = load_datacenter(nodes)
-        gpus, cpus = [name for name in found.models if name], [name for name in found.cpu_models if name]
-    else:
-        rows = list(read_rows(Path(nodes), ("gpu", "model"), ("cpu_model",)))
-        if not rows:
-            raise UserError(f"{nodes}: no nodes, expected a CSV file with the columns gpu and model")
-        gpus = [row.text("model") for row in rows if row.amount("gpu") > 0 and row.text("model")]
-        cpus = [row.text("cpu_model") for row in rows if row.text("cpu_model")]
+    plain, add, _, replaced = (nodes, [], [], []) if Path(nodes).is_file() else split_edits(nodes)
+    gpus, cpus = models_there(plain)
+    if plain != nodes:
+        every = with_any_watts([*gpus, *models_of_edits(add, replaced)], cpus)
+        gpus, cpus = models_in(load_datacenter(nodes, power=every))
     for name in (*gpus, *cpus):
         if len(name) > 200 or not name.isprintable():
             raise UserError(f"{nodes}: {name[:60]!r}, expected names of at most 200 printable characters")
@@ -125,6 +127,31 @@ def write_template(nodes: str, profile: PowerProfile, out: Path | None) -> None:
     check_files({"--out": out}, (nodes,))
     write_text(out, text)
     print(f"wrote    {out}", file=sys.stderr)
+
+
+Names = list[str]
+
+
+def models_in(datacenter: Datacenter) -> tuple[Names, Names]:
+    """GPU and CPU models."""
+    return [name for name in datacenter.models if name], [name for name in datacenter.cpu_models if name]
+
+
+def models_there(nodes: str) -> tuple[Names, Names]:
+    """GPU and CPU models of a built-in datacenter or a file, whose models may well be unknown."""
+    if nodes in DATACENTERS:
+        return models_in(load_datacenter(nodes))
+    rows = list(read_rows(Path(nodes), ("gpu", "model"), ("cpu_model",)))
+    if not rows:
+        raise UserError(f"{nodes}: no nodes, expected a CSV file with the columns gpu and model")
+    gpus = [row.text("model") for row in rows if row.amount("gpu") > 0 and row.text("model")]
+    return gpus, [row.text("cpu_model") for row in rows if row.text("cpu_model")]
+
+
+def with_any_watts(gpus: Iterable[str], cpus: Iterable[str]) -> PowerProfile:
+    """A profile that knows these models and the catalog's too, for a template: its watts say nothing."""
+    further = dict.fromkeys([*GPUS, *gpus], GpuPower(0.0, 1.0, 0.0)) | dict(PAPER.further_gpus)
+    return replace(PAPER, further_gpus=further, cpus=dict.fromkeys(cpus, CpuPower(1, 0.0, 1.0)) | dict(PAPER.cpus))
 
 
 def _is_utf8() -> bool:
