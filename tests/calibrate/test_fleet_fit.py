@@ -38,6 +38,24 @@ def test_the_true_curve_is_found_again_within_three_percent(noise_w: float, outl
         assert is_found_again(fit_model(samples(np.random.default_rng(seed), noise_w, outliers, known)))
 
 
+@pytest.mark.parametrize(("halved", "least", "most"), [(0.1, 0.025, 0.055), (0.2, 0.075, 0.115)])
+def test_wrong_samples_within_the_noise_lower_the_idle_watts_as_the_guide_says(
+    halved: float, least: float, most: float
+) -> None:
+    """A T4 of 10, 28 and 70 W whose readings vary by 2 W: 5 W instead of 10 are 2.5 deviations away."""
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        state = rng.integers(0, 6, 4000)
+        share = np.where(state >= 3, rng.uniform(0.02, 1.0, 4000), 0.0)
+        watts = np.where(state < 2, 10.0, 28.0 + 42.0 * share) + rng.normal(0, 2.0, 4000)
+        watts[rng.random(4000) < halved] *= 0.5
+        fit = fit_model(Samples(40, share, watts, np.where(state >= 2, 1, 0).astype(np.int8), by_node=False))
+        assert fit.idle_w is not None
+        assert least < 1 - fit.idle_w / 10 < most
+        assert fit.context_w == pytest.approx(28, rel=0.01)
+        assert fit.max_w == pytest.approx(70, rel=0.01)
+
+
 def test_plain_least_squares_would_not_do() -> None:
     """The reason for weights: a fifth of outliers moves a least-squares line by more than 3 %."""
     found = samples(np.random.default_rng(1), 8.0, 0.2)
