@@ -76,6 +76,36 @@ def test_gpus_of_a_power_file_run_and_are_asked_about_with_its_watts(tmp_path: P
     served(tmp_path, test, datacenters=[str(nodes)], power=power)
 
 
+@pytest.mark.parametrize("profile", ["measured+own", None])
+def test_a_run_with_a_power_file_says_on_a_page_without_it_how_to_start_the_page(
+    tmp_path: Path, profile: str | None
+) -> None:
+    power = tmp_path / "own.toml"
+    power.write_text('profile = "measured"\n[node]\nbase_w = 80\n')
+    made: dict[str, str] = {}
+    own = {} if profile is None else {"profile": profile}
+
+    async def with_file(front: Front) -> None:
+        _, run = await front.ask("POST", "/api/runs", asked(front, bound=True, **own))
+        assert (await front.ended(run["id"]))["state"] == "done"
+        status, _ = await front.ask("GET", f"/api/runs/{run['id']}/results")
+        assert status == 200
+        made["id"] = run["id"]
+
+    async def without(front: Front) -> None:
+        said = "profile 'measured+own' is of a power file (own), expected the page of wattpack ui --power FILE"
+        about = {"datacenter": front.nodes, "trace": front.tasks, "policy": "fgd", "profile": "measured+own"}
+        for answer in (
+            await front.ask("GET", f"/api/runs/{made['id']}/results"),
+            await front.ask("POST", "/api/map", about),
+        ):
+            assert answer[0] == 400
+            assert said in json.dumps(answer[1])
+
+    served(tmp_path, with_file, power=power)
+    served(tmp_path, without)
+
+
 def embedded(report: Path) -> Any:
     """The data in a report."""
     found = re.search(r'id="data">(.*?)</script>', report.read_text(), re.DOTALL)

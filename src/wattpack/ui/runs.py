@@ -119,6 +119,8 @@ class Runs:
         on = [run.id for run in self.runs.values() if run.state == "running"]
         if len(on) >= MOST_AT_ONCE:
             raise UserError(f"{len(on)} runs are on, expected at most {MOST_AT_ONCE}: cancel one or wait")
+        if request.profile is None and self.sources.power is not None:  # a page without the file is to say so
+            request = msgspec.structs.replace(request, profile=self.sources.profile(None).name)
         words = words_of(request, self.sources, self.plugins)
         id_ = f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(3)}"
         folder = make_folder(self.folder / id_)

@@ -71,6 +71,11 @@ class Sources:
 
     def profile(self, name: str | None) -> PowerProfile:
         name = name or next(iter(self.profiles))
+        _, with_file, label = name.partition("+")
+        if with_file and name not in self.profiles:  # a run or a question of a page that had another power file, or one
+            raise UserError(
+                f"profile {name!r} is of a power file ({label}), expected the page of wattpack ui --power FILE"
+            )
         if name not in self.profiles:
             raise UserError(f"profile {name!r}, expected one of {', '.join(self.profiles)}")
         return self.profiles[name]
