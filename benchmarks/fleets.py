@@ -1,7 +1,7 @@
 """`python -m benchmarks fleets [--fleets 0-59] [--policies ...]`: policies on random fleets.
 
-Fleets 0 to 59 and 600 to 659 are for tuning; 100 to 159, 200 to 259, ... 600 to 659 and 700 to 759 were held out and
-judged at the end of a round.
+Fleets 0 to 59, 600 to 659 and 700 to 759 are for tuning; 100 to 159, 200 to 259, ... 700 to 759 and 800 to 859 were
+held out and judged at the end of a round.
 Finished runs are kept in `out/fleets` and used again while the code that decides them is the same, so the same command
 goes on after Ctrl-C and only repeats what an edit of a policy changed.
 """

@@ -13,7 +13,7 @@ from benchmarks.fleets import page_tables
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "research" / "fleets.md").read_text(encoding="utf-8")
-RESULT = json.loads((ROOT / "benchmarks" / "results" / "fleets-700-759.json").read_text(encoding="utf-8"))
+RESULT = json.loads((ROOT / "benchmarks" / "results" / "fleets-800-859.json").read_text(encoding="utf-8"))
 ROWS = {regime: [row for row in RESULT["rows"] if row["regime"] == regime] for regime in (FILL_UP, STEADY)}
 AIMS = [
     line
@@ -42,7 +42,7 @@ def test_every_table_of_the_page_is_that_of_the_results():
 
 def test_the_settings_are_as_many_as_the_page_says():
     assert (len(own(FILL_UP, "auto")), len(own(STEADY, "auto"))) == (120, 60)
-    assert RESULT["fleets"] == "700-759"
+    assert RESULT["fleets"] == "800-859"
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_the_settings_that_serve_as_fgd_are_those_that_the_page_says(policy, sai
     assert re.search(said.format(serve_as_fgd(FILL_UP, policy), serve_as_fgd(STEADY, policy)), AIMS[0])
 
 
-@pytest.mark.parametrize(("policy", "mix", "safe", "gap"), [("ocs", 83, 97, "0.77"), ("auto", 78, 100, "0.90")])
+@pytest.mark.parametrize(("policy", "mix", "safe", "gap"), [("ocs", 81, 93, "0.85"), ("auto", 80, 98, "0.96")])
 def test_the_watts_against_the_best_mix_the_best_safe_one_and_the_bound(policy, mix, safe, gap):
     assert percent(FILL_UP, policy, "above_mix") == mix
     assert percent(FILL_UP, policy, "above_safe") == safe
@@ -80,16 +80,17 @@ def best_mixes():
     return mixes
 
 
-def test_where_auto_draws_more_than_the_best_mix_that_mix_serves_less_than_fgd_in_all_26_fill_ups():
+def test_where_auto_draws_more_than_the_best_mix_that_mix_serves_less_than_fgd_in_23_of_24_fill_ups():
     high = {key(row): row for row in own(FILL_UP, "auto") if row["above_mix"] > WATTS_MORE}
     mixes = best_mixes()
     serve_less = [mixes[place]["grar_below"] for place in high]
-    assert (len(high), max(serve_less) < -GRAR_LOSS, round(min(serve_less), 2)) == (26, True, -0.17)
-    assert sum(row["chosen"] == "fgd" for row in high.values()) == 13
+    assert (len(high), sum(below < -GRAR_LOSS for below in serve_less), round(min(serve_less), 2)) == (24, 23, -0.21)
+    assert sum(row["chosen"] == "fgd" for row in high.values()) == 10
 
 
-def test_no_mix_that_serves_as_fgd_draws_less_than_auto_in_any_fill_up():
-    assert max(row["above_safe"] for row in own(FILL_UP, "auto")) <= 0
+def test_a_mix_that_serves_as_fgd_draws_less_than_auto_in_two_fill_ups():
+    worse = {row["fleet"]: row["above_safe"] for row in own(FILL_UP, "auto") if row["above_safe"] > WATTS_MORE}
+    assert {fleet: round(100 * (1 - 1 / (1 + above)), 1) for fleet, above in worse.items()} == {850: 0.6, 819: 13.0}
 
 
 def test_auto_saves_more_than_either_mix_in_both_regimes():
