@@ -107,7 +107,7 @@ class Params(NamedTuple):
     constrained: int  # 1 where tasks name models
     service: int  # D, the knob
     last_part: int  # share of the datacenter that structural demand is not planned for
-    margin: int  # by how many standard deviations more slots are reserved than demand is expected
+    margin: int  # standard deviations more tasks than expected that slots, shapes and room are kept for
     size_count: int  # number of multi-GPU sizes
     size: int  # [MAX_SIZES] s
     size_per_cpu: int  # [MAX_SIZES] 1 / c_s, per milli-vCPU

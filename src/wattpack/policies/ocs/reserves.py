@@ -127,20 +127,18 @@ def scarce_requests(
             continue
         times = float((share * num / num[c])[depends].sum()) / all_gpus
         found.setdefault(own, Request(*own, float(gpus[c]), times, room))
-    kept: list[Request] = []
-    for one in sorted(found.values(), key=lambda one: -one.asked(capacity)):
-        if one.asked(capacity) < LEAST_ASKED or len(kept) == MOST_ASKED_FOR:
-            break
-        if not any(one.like(other) for other in kept):
-            kept.append(one)
+    often = [one for one in found.values() if one.asked(capacity) >= LEAST_ASKED]
+    often.sort(key=lambda one: -one.asked(capacity))
     # Where vCPU runs out before GPUs, keeping it for those who ask for most of it serves less: up to 0.007 of GRAR.
     enough_vcpu = capacity >= sum(one.gpus * one.nodes for one in nodes)
     several = [one for one in found.values() if enough_vcpu and one.num_gpu > 1]
-    for one in sorted(several, key=lambda one: -one.asked_rarely(capacity)):
-        if one.asked_rarely(capacity) < LEAST_ASKED_RARELY or len(kept) == MAX_RESERVES:
-            break
-        if not any(one.like(other) for other in kept):
-            kept.append(one)
+    rarely = [one for one in several if one.asked_rarely(capacity) >= LEAST_ASKED_RARELY]
+    rarely.sort(key=lambda one: -one.asked_rarely(capacity))
+    kept: list[Request] = []
+    for ranked, most in ((often, MOST_ASKED_FOR), (rarely, MAX_RESERVES)):
+        for one in ranked:
+            if len(kept) < most and not any(one.like(other) for other in kept):
+                kept.append(one)
     return tuple(kept)
 
 
