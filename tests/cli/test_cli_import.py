@@ -293,6 +293,14 @@ def test_an_anonymised_import_hides_the_pods_that_were_not_understood_too(
     assert "team/" not in capsys.readouterr().err
 
 
+def test_strict_counts_one_pod_in_the_singular(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    items = [node_json("n", gpus=4), pod_json("p", node="n", **{"example.com/tpu": "1"})]
+    (tmp_path / "c.json").write_text(json.dumps({"kind": "List", "items": items}))
+    with pytest.raises(SystemExit):
+        main(["import", "--file", str(tmp_path / "c.json"), "--out", str(tmp_path / "in"), "--strict"])
+    assert "--strict: 1 pod: asks for example.com/tpu" in capsys.readouterr().err
+
+
 def test_strict_makes_anything_left_out_an_error_and_nothing_is_written(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

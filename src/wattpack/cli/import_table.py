@@ -110,12 +110,16 @@ def print_table(lines: Sequence[Line]) -> None:
         shown[line.group] = shown.get(line.group, 0) + 1
         if line.group == LEFT_OUT and shown[line.group] > MOST_REASONS:
             continue
-        what = line.what[:-1] if line.number == 1 else line.what
-        print(f"{line.group:<10}  {line.number:>{width}} {what:<5}  {line.text}{named(line.names)}")
+        print(f"{line.group:<10}  {line.number:>{width}} {noun(line):<5}  {line.text}{named(line.names)}")
     if (more := shown.get(LEFT_OUT, 0) - MOST_REASONS) > 0:
         rest = [line for line in lines if line.group == LEFT_OUT][MOST_REASONS:]
         reasons = "1 other reason" if more == 1 else f"{more} other reasons"
         print(f"{LEFT_OUT:<10}  {sum(line.number for line in rest)} more for {reasons}")
+
+
+def noun(line: Line) -> str:
+    """What is counted, one or several: pod, pods."""
+    return line.what[:-1] if line.number == 1 else line.what
 
 
 def named(names: Sequence[str]) -> str:
@@ -128,6 +132,6 @@ def named(names: Sequence[str]) -> str:
 def losses(lines: Sequence[Line]) -> str:
     """One line about everything that was left out, and nodes closed for want of pools; empty if there is nothing."""
     lost = [line for line in lines if line.group == LEFT_OUT or line.text.startswith(TOO_MANY)]
-    first = "; ".join(f"{line.number} {line.what}: {line.text}{named(line.names)}" for line in lost[:SHOWN])
+    first = "; ".join(f"{line.number} {noun(line)}: {line.text}{named(line.names)}" for line in lost[:SHOWN])
     more = f"; and {len(lost) - SHOWN} more reasons" if len(lost) > SHOWN else ""
     return f"{first}{more}"
