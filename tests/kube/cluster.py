@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from pathlib import Path
 
@@ -52,3 +53,9 @@ def write_cluster(folder: Path) -> str:
     path = folder / "cluster.json"
     path.write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": [*nodes(), *pods()], "metadata": {}}))
     return str(path)
+
+
+def rows(path: Path) -> list[dict[str, str]]:
+    """Of a file that `wattpack import` wrote."""
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
