@@ -142,7 +142,9 @@ def test_the_reason_names_a_member_that_serves_a_little_less_and_draws_far_less(
     fgd, far = searching.Member("fgd", 0.0, 250.0, 2), searching.Member("pwr", -0.02, 150.0, 2)
     near = searching.Member("ocs@2", -0.002, 180.0, 9, -0.0047)
     said = choices._because(searching.Found("fgd", (fgd, near, far)), "fill-up")
-    assert said.endswith("; ocs@2 draws 28.0 % less, but serves up to 0.5 % less of the GPU asked for")
+    assert said.endswith(
+        "; ocs@2 draws 28.0 % less than fgd, but serves up to 0.5 % less of the GPU asked for than FGD"
+    )
     hardly = searching.Member("ocs@2", -0.002, 246.0, 9, -0.0047)
     assert ";" not in choices._because(searching.Found("fgd", (fgd, hardly, far)), "fill-up")
     assert ";" not in choices._because(searching.Found("fgd", (fgd, far)), "fill-up")

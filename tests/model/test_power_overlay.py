@@ -6,8 +6,9 @@ import pytest
 
 from wattpack.errors import UserError
 from wattpack.model.power import MEASURED, PAPER, PROFILES, CpuPower, GpuPower
+from wattpack.model.power_changes import ADDED, OVERRIDDEN, UNCHANGED, Overlay
 from wattpack.model.power_file import GpuItem, PowerFile, parse_power
-from wattpack.model.power_overlay import ADDED, FORMS, OVERRIDDEN, UNCHANGED, Overlay, lay_over
+from wattpack.model.power_overlay import FORMS, lay_over
 
 
 def over(text: str, profile: str | None = None) -> Overlay:

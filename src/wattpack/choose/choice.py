@@ -158,5 +158,7 @@ def _nearly(members: Sequence[Member], chosen: Member, regime: str) -> str:
         return ""
     one = min(near, key=lambda member: member.priced_w(regime))
     less = 100 * (1 - one.w_per_gpu / chosen.w_per_gpu)
-    unserved = 100 * one.loss(regime)
-    return f"; {one.expression} draws {less:.1f} % less, but serves up to {unserved:.1g} % less of the GPU asked for"
+    return (
+        f"; {one.expression} draws {less:.1f} % less than {chosen.expression}, "
+        f"but serves up to {100 * one.loss(regime):.1g} % less of the GPU asked for than FGD"
+    )

@@ -11,7 +11,7 @@ from wattpack.cli.streams import note
 from wattpack.datasets.power_files import read_power_file
 from wattpack.errors import UserError
 from wattpack.model.power import PAPER, PROFILES, PowerProfile
-from wattpack.model.power_overlay import ADDED, OVERRIDDEN, UNCHANGED, Overlay
+from wattpack.model.power_changes import ADDED, OVERRIDDEN, UNCHANGED, Overlay
 
 if TYPE_CHECKING:
     from wattpack.kube.config import Config

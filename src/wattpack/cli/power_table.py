@@ -13,7 +13,7 @@ from rich.text import Text
 from wattpack.cli.consoles import wide_console
 from wattpack.model.catalog import CPUS, GPUS, PAPER_NAMES
 from wattpack.model.power import PAPER, PowerProfile
-from wattpack.model.power_overlay import Change, Overlay, Value
+from wattpack.model.power_changes import Change, Overlay, Value
 
 WIDTH = 150  # of a pipe or a file
 WIDEST_PROFILE = 20  # letters in a line; longer names are broken

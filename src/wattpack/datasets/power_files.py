@@ -7,8 +7,9 @@ from pathlib import Path
 from wattpack.datasets.input_files import read_bytes_up_to
 from wattpack.errors import UserError
 from wattpack.model.power import PAPER, PROFILES, PowerProfile
+from wattpack.model.power_changes import Overlay
 from wattpack.model.power_file import MAX_BYTES, parse_power
-from wattpack.model.power_overlay import Overlay, lay_over
+from wattpack.model.power_overlay import lay_over
 
 _from_pipes: dict[str, bytes] = {}
 MOST_SHOWN = 60  # letters of a value that is no path

@@ -7,7 +7,7 @@ under `linear` and `concave` the idle watts, under `measured` it is the catalog'
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import ceil
 from typing import NamedTuple
 
@@ -26,10 +26,9 @@ from wattpack.model.power import (
     GpuPower,
     PowerProfile,
 )
+from wattpack.model.power_changes import ADDED, OVERRIDDEN, SET, UNCHANGED, Change, Overlay, Value
 from wattpack.model.power_file import CpuItem, GpuItem, Points, PowerFile
 
-ADDED, OVERRIDDEN, SET = "added", "overridden", "set"
-UNCHANGED = "unchanged"  # the entry has the watts that the profile has already
 MAX_MODELS_NAMED = 5  # in a fault
 
 
@@ -47,43 +46,6 @@ FORMS = {
     CONCAVE.name: Form("idle", exponent=0.7),
     MEASURED.name: Form("reading", share_of_limit=TYPICAL_SHARE_OF_LIMIT),
 }
-
-
-class Value(NamedTuple):
-    """A value of an entry and where it comes from: "file", or in words what it is inherited from."""
-
-    value: float | str
-    origin: str
-
-
-@dataclass(frozen=True)
-class Change:
-    """What a file changes: one entry, with all its values."""
-
-    table: str  # gpu, cpu, node, or "" for keys of the file's head
-    name: str  # of the model; "" for node and the head
-    status: str  # ADDED, OVERRIDDEN, UNCHANGED or SET
-    values: Mapping[str, Value]
-
-    @property
-    def idle_exponent(self) -> bool:
-        """Whether the entry has an exponent that changes nothing: an idle context draws the maximum already."""
-        said, context = self.values.get("exponent"), self.values.get("context_w")
-        return (
-            said is not None
-            and said.origin == "file"
-            and context is not None
-            and (context.value == self.values["max_w"].value)
-        )
-
-
-@dataclass(frozen=True)
-class Overlay:
-    """The profile that a file makes, and what it changes."""
-
-    profile: PowerProfile
-    parent: PowerProfile
-    changes: tuple[Change, ...]
 
 
 def lay_over(file: PowerFile, where: str, label: str, profile: str | None = None) -> Overlay:

@@ -22,7 +22,7 @@ from wattpack.files import write_text
 from wattpack.model.catalog import GPUS
 from wattpack.model.nodes import Datacenter
 from wattpack.model.power import MEASURED, PAPER, PROFILES, CpuPower, GpuPower, PowerProfile
-from wattpack.model.power_overlay import Overlay
+from wattpack.model.power_changes import Overlay
 from wattpack.model.power_template import power_template
 from wattpack.report.power_curves import MOST_CURVES, curves_text, figure_kind, write_power_figure
 
