@@ -3,47 +3,48 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
 import msgspec
 
+from kube.api_history import History, Table
 from wattpack.kube.client import ApiError, Client
 from wattpack.kube.config import Config, LeaseConfig
 from wattpack.kube.kubeconfig import Access
-from wattpack.kube.objects import Node, Pod
+from wattpack.kube.objects import Pod
 from wattpack.kube.reservations import Reservation
 from wattpack.kube.service import Service
+from wattpack.kube.watch import Watch
 from wattpack.kube.wire import BindingArgs, ExtenderArgs
 
 
-class InMemory(Client):
-    """Nodes, pods and one lease. `lost`: bindings are made, answers lost; `late`: neither made nor answered yet."""
+class InMemory(History, Client):
+    """Nodes, pods and one lease. `lost`: bindings are made, answers lost; `late`: neither made nor answered yet.
+
+    `fault(kind)` says how lists and watches are wrong (`api_history.py`).
+    """
 
     def __init__(self) -> None:
-        super().__init__(Access("http://nowhere", None))
-        self.nodes: dict[str, dict[str, Any]] = {}
-        self.pods: dict[str, dict[str, Any]] = {}
+        History.__init__(self)
+        Client.__init__(self, Access("http://nowhere", None))
+        self.nodes: Table = {}
+        self.pods: Table = {}
         self.bindings: list[tuple[str, str]] = []
         self.lease: dict[str, Any] | None = None
         self.lost = self.refused = self.silent = self.late = False
         self.sent: list[Any] = []
 
-    async def list_nodes(self) -> tuple[list[Node], str]:
-        return [msgspec.convert(node, Node) for node in self.nodes.values()], "1"
-
-    async def list_pods(self) -> tuple[list[Pod], str]:
-        return [self.pod(name) for name in self.pods], "1"
+    def tables(self) -> dict[str, Table]:
+        return {"nodes": self.nodes, "pods": self.pods}
 
     def pod(self, name: str) -> Pod:
+        self.note()
         return msgspec.convert(self.pods[name], Pod)
 
-    async def get_pod(self, namespace: str, name: str) -> Pod:
-        if self.silent:
-            raise ApiError(0, "no answer")
-        if name not in self.pods:
-            raise ApiError(404, f"pods {name} not found")
-        return self.pod(name)
+    async def watch(self, path: str, version: str) -> AsyncIterator[bytes]:
+        async for line in self.answer_watch(path.rsplit("/", 1)[1], version, self.silence_s):
+            yield line
 
     async def bind(
         self, namespace: str, name: str, uid: str, node: str, annotations: dict[str, str], timeout_s: float
@@ -68,7 +69,7 @@ class InMemory(Client):
     async def call(self, method: str, path: str, body: Any = None, timeout_s: float | None = None) -> bytes:
         self.sent.append((method, path, body))
         if "/leases" not in path:
-            return b"{}"
+            return await self.read(path) if method == "GET" else b"{}"
         if method == "GET":
             if self.lease is None:
                 raise ApiError(404, "not found")
@@ -86,6 +87,21 @@ class InMemory(Client):
         version = int(self.lease["metadata"]["resourceVersion"]) + 1 if self.lease else 1
         self.lease = {**body, "metadata": {**body["metadata"], "resourceVersion": str(version)}}
         return b"{}"
+
+    async def read(self, path: str) -> bytes:
+        """A list, or one object, of a kind that has a table."""
+        plain, _, query = path.partition("?")
+        if (kind := plain.rsplit("/", 1)[1]) in self.tables():
+            return await self.answer_list(kind, query)
+        kind, name = plain.split("/")[-2:]
+        if kind not in self.tables():
+            return b"{}"
+        if self.silent:
+            raise ApiError(0, "no answer")
+        if name not in self.tables()[kind]:
+            raise ApiError(404, f"{kind} {name} not found")
+        self.note()
+        return msgspec.json.encode(self.tables()[kind][name])
 
     # ---- what a test sets up
 
@@ -123,6 +139,13 @@ async def started(client: InMemory, identity: str = "one", **config: Any) -> Ser
         watch.connected = True
     service.nodes.connected = service.pods.connected = True
     return service
+
+
+def deliver(client: InMemory, *watches: Watch[Any]) -> None:
+    """What happened since the watches last showed something, as far as they show it now."""
+    for watch in watches:
+        for line in client.lines(watch.name, int(watch.version or 0)):
+            watch.take(line)
 
 
 def asked(pod: Pod, *names: str) -> ExtenderArgs:

@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from kube.api_history import Table
 from kube.api_in_memory import InMemory, started
 from wattpack.kube.client import ApiError
 from wattpack.kube.dra.objects import CLAIM
@@ -34,6 +35,10 @@ class ClaimsInMemory(InMemory):
         self.written: list[str] = []
         self.shown: Callable[[dict[str, Any]], None] = lambda claim: None  # the watch
 
+    def tables(self) -> dict[str, Table]:
+        devices = {"resourceclaims": self.claims, "resourceslices": self.slices, "deviceclasses": self.classes}
+        return {**super().tables(), **devices}
+
     async def call(self, method: str, path: str, body: Any = None, timeout_s: float | None = None) -> bytes:
         plain = path.partition("?")[0]
         if not plain.startswith(ROOT):
@@ -43,10 +48,8 @@ class ClaimsInMemory(InMemory):
             if kind not in self.templates:
                 raise ApiError(404, f"resourceclaimtemplates {kind!r} not found")
             return json.dumps(self.templates[kind]).encode()
-        tables = {"resourceclaims": self.claims, "resourceslices": self.slices, "deviceclasses": self.classes}
-        if kind in tables:
-            metadata = {"resourceVersion": str(self.version)}
-            return json.dumps({"metadata": metadata, "items": list(tables[kind].values())}).encode()
+        if kind in self.tables():
+            return await self.answer_list(kind, path.partition("?")[2])
         name, status = (kind, False) if kind != "status" else (plain.split("/")[-2], True)
         if method == "PATCH":
             self.before(method, plain)

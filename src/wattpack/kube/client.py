@@ -35,6 +35,7 @@ class Client:
 
     def __init__(self, access: Access, timeout_s: float = 10) -> None:
         self.access, self.timeout_s = access, timeout_s
+        self.silence_s = 300.0  # a watch that sends nothing for this long has lost its connection
         self.session: aiohttp.ClientSession
 
     async def __aenter__(self) -> Client:
@@ -137,7 +138,7 @@ class Client:
     async def watch(self, path: str, version: str) -> AsyncIterator[bytes]:
         """Lines of a watch from a resource version on, one event each, until the server closes it."""
         url = f"{path}?watch=1&allowWatchBookmarks=true&timeoutSeconds=290&resourceVersion={version}"
-        limit = aiohttp.ClientTimeout(total=None, sock_connect=self.timeout_s, sock_read=300)
+        limit = aiohttp.ClientTimeout(total=None, sock_connect=self.timeout_s, sock_read=self.silence_s)
         address = URL(self.access.server + url, encoded=True)
         for attempt in range(2):
             async with self.session.get(address, headers=self.headers(), timeout=limit) as answer:
