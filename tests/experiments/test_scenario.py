@@ -33,7 +33,7 @@ def test_names_are_not_part_of_the_id_and_everything_else_is() -> None:
 
 def test_the_ids_of_fill_ups_are_those_of_earlier_versions(monkeypatch: pytest.MonkeyPatch) -> None:
     """Computed before scenarios had kinds: with the same code, finished runs are found again."""
-    monkeypatch.setattr("wattpack.experiments.scenario.code_digest", lambda: "0123456789abcdef")
+    monkeypatch.setattr("wattpack.experiments.scenario.code_digest", lambda kind: "0123456789abcdef")
     plain = new_scenario(small_inputs(), "small", "tasks", "fgd", 42)
     windows = Batch(16, milp_seconds=10.0)
     held = new_scenario(small_inputs(), "small", "tasks", "pwr:0.1+fgd:0.9", 43, "linear", 0.9, windows)

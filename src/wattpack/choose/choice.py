@@ -8,13 +8,12 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache
-from pathlib import Path
 from threading import Lock
 
 from wattpack.choose.kept import read_kept, write_kept
 from wattpack.choose.search import BASELINE, PORTFOLIO, Found, Member, search
 from wattpack.choose.small_fleet import columns_of, counted, in_order
-from wattpack.jit import source_digest
+from wattpack.jit import closure_digest
 from wattpack.model.fit_anywhere import fit_anywhere
 from wattpack.model.nodes import Datacenter
 from wattpack.model.policy import Mix
@@ -22,7 +21,6 @@ from wattpack.model.power import PowerProfile, profile_text
 from wattpack.model.tasks import Workload
 from wattpack.policies.expression import AUTO, STEADY, WORDS, canonical, is_auto, parse
 
-CODE = ("model", "policies", "engine", "datasets", "choose")  # what decides a choice
 REMEMBERED = 64
 NEARLY = 0.01  # of GRAR below FGD at most
 WORTH_SAYING = 0.02  # share of the watts of what was chosen
@@ -111,7 +109,7 @@ def choice_digest(datacenter: Datacenter, trace: Workload, profile: PowerProfile
 
 @cache
 def _code_digest() -> str:
-    return source_digest(Path(__file__).parents[1], CODE)
+    return closure_digest([__name__])
 
 
 def _read(name: str) -> Found | None:

@@ -11,7 +11,7 @@ import numpy as np
 from wattpack.datasets.speed_files import SpeedTable
 from wattpack.datasets.timed_trace import TimedTrace
 from wattpack.energy.signal import Signal
-from wattpack.jit import source_digest
+from wattpack.jit import closure_digest
 from wattpack.model.nodes import Datacenter
 from wattpack.model.policy import Mix, Policy
 from wattpack.model.pools import OPEN
@@ -19,37 +19,32 @@ from wattpack.model.power import PROFILES, PowerProfile, profile_text
 from wattpack.model.tasks import TaskClass, Workload
 from wattpack.model.timed_tasks import TimedTasks
 from wattpack.policies import BUILT_IN
+from wattpack.policies.expression import FILL_UP, STEADY
+
+TIMED = "timed"  # the kind of scenario beside those that policies know
 
 PACKAGE = Path(__file__).parents[1]
-ROOMS = ("model", "policies", "engine", "datasets")  # the code that decides the result of every run
-FILES = ("fill_up.py", "curves.py")  # of this room: how a fill-up is put together and read
+# By kind of scenario: the modules that compute a run. All that they import belongs to them.
+COMPUTES = {
+    FILL_UP: ("wattpack.experiments.fill_up", "wattpack.experiments.curves"),
+    STEADY: ("wattpack.experiments.steady",),
+    TIMED: (
+        "wattpack.experiments.timed",
+        "wattpack.experiments.timed_run_files",
+        "wattpack.experiments.timed_scenarios",  # which tasks, loads and signals a run has
+    ),
+}
 
 
 @cache
-def code_digest() -> str:
-    """Of the code that decides the result of a fill-up; part of the id of every scenario."""
-    rooms = "".join(source_digest(PACKAGE / room) for room in ROOMS).encode()
-    return digest(rooms + b"".join((PACKAGE / "experiments" / file).read_bytes() for file in FILES))
-
-
-@cache
-def steady_code_digest(moving: bool) -> str:
-    """Of the further code that decides the result of a steady state, without and with moves."""
-    moves = source_digest(PACKAGE / "optimise" / "defrag") if moving else ""
-    return digest((PACKAGE / "experiments" / "steady.py").read_bytes() + moves.encode())
-
-
-@cache
-def timed_code_digest() -> str:
-    """Of the further code that decides the result of a run in time."""
-    files = ("timed.py", "timed_options.py", "timed_result.py")
-    own = b"".join((PACKAGE / "experiments" / file).read_bytes() for file in files)
-    return digest(own + source_digest(PACKAGE / "energy").encode())
+def code_digest(kind: str) -> str:
+    """Of all code that computes a run of this kind; part of its id, so that no result of other code is taken for it."""
+    return closure_digest(COMPUTES[kind])
 
 
 def all_code_digest() -> str:
     """Of the code of every kind of scenario: a worker must have the same."""
-    return digest((code_digest() + steady_code_digest(moving=True) + timed_code_digest()).encode())
+    return digest("".join(map(code_digest, COMPUTES)).encode())
 
 
 def datacenter_digest(datacenter: Datacenter) -> str:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from wattpack.datasets.inflation import UP_TO, node_order, run_workload, seeded
 from wattpack.engine.runs.arrivals import simulate
 from wattpack.engine.runs.record import Run
 from wattpack.engine.windows.batch import Batch, simulate_windows
 from wattpack.experiments.recent import Recent
-from wattpack.experiments.scenario import Inputs, Scenario
 from wattpack.model.nodes import Datacenter
 from wattpack.model.policy import Mix
 from wattpack.model.power import PAPER, PowerProfile
 from wattpack.model.target import Target
 from wattpack.model.tasks import Workload
 from wattpack.policies.expression import parse
+
+if TYPE_CHECKING:  # how scenarios are made is no part of their runs: an edit there keeps finished ones
+    from wattpack.experiments.scenario import Inputs, Scenario
 
 # Runs of one seed come together, so few are enough; a datacenter of 100,000 nodes is 15 MB.
 _targets, _workloads, _ordered = Recent(32), Recent(8), Recent(4)

@@ -17,6 +17,7 @@ from wattpack.datasets.timed_trace import TimedTrace
 from wattpack.energy.signal import Signal
 from wattpack.engine.windows.batch import Batch
 from wattpack.experiments import timed_options
+from wattpack.experiments.digests import TIMED as TIMED
 from wattpack.experiments.digests import (
     code_digest,
     datacenter_digest,
@@ -25,8 +26,6 @@ from wattpack.experiments.digests import (
     profile_digest,
     signal_digest,
     speed_digest,
-    steady_code_digest,
-    timed_code_digest,
     timed_digest,
     trace_digest,
 )
@@ -40,7 +39,6 @@ from wattpack.policies.expression import FILL_UP as FILL_UP  # kinds of scenario
 from wattpack.policies.expression import STEADY as STEADY
 from wattpack.policies.expression import canonical
 
-TIMED = "timed"
 # May differ between machines (paths): no part of the id, their digests are.
 NAMES = ("datacenter", "trace", *timed_options.NAMES)
 DIGESTS = ("datacenter_digest", "trace_digest", "policy_digest", "profile_digest")
@@ -85,13 +83,10 @@ class Scenario:
         """16 hexadecimal digits of the contents, all options and the code that runs them; names have no part in it."""
         decisive = {key: value for key, value in self.columns().items() if key not in NAMES}
         decisive |= {name: getattr(self, name) for name in DIGESTS}
-        decisive["code"] = code_digest()
-        if self.steady is not None:
-            decisive["steady_code"] = steady_code_digest(self.moving is not None)
+        decisive["code"] = code_digest(self.kind)
         if self.timed is not None:
             decisive |= {name: getattr(self.timed, name) for name in timed_options.DIGESTS}
             decisive = {key: value for key, value in decisive.items() if value or key not in timed_options.LATER}
-            decisive["timed_code"] = timed_code_digest()
         return digest(json.dumps(decisive, sort_keys=True).encode())
 
     def columns(self) -> dict[str, Any]:

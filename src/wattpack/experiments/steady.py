@@ -5,6 +5,8 @@ The paper fills a datacenter once; in real clusters tasks also leave. This is th
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -19,7 +21,6 @@ from wattpack.engine.windows.batch import Batch
 from wattpack.engine.windows.steady import simulate_steady_windows
 from wattpack.errors import UserError
 from wattpack.experiments.options import ARRIVALS, MAX_LOAD, Moving
-from wattpack.experiments.scenario import Inputs, Scenario
 from wattpack.model.nodes import Datacenter
 from wattpack.model.policy import Mix
 from wattpack.model.power import PAPER, PowerProfile
@@ -27,6 +28,9 @@ from wattpack.model.target import Target
 from wattpack.model.tasks import Workload
 from wattpack.optimise.defrag.search import Defrag
 from wattpack.policies.expression import parse
+
+if TYPE_CHECKING:
+    from wattpack.experiments.scenario import Inputs, Scenario
 
 
 def run_steady_state(scenario: Scenario, inputs: Inputs) -> Steady:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import datetime
 from math import inf
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -24,7 +24,6 @@ from wattpack.engine.moments.record import TimeRecord
 from wattpack.engine.moments.simulate import Simulation, new_simulation
 from wattpack.experiments.consolidating import consolidation_of, moves_in_time
 from wattpack.experiments.recent import Recent
-from wattpack.experiments.scenario import Inputs, Scenario
 from wattpack.experiments.sleep_and_caps import caps_of, sleep_of
 from wattpack.experiments.timed_options import Timed, start_of
 from wattpack.model.caps import SPEED_UNDER_CAP, capped, speed_under_cap
@@ -37,6 +36,9 @@ from wattpack.model.target import Target
 from wattpack.model.timed_tasks import TimedTasks
 from wattpack.optimise.bound.least_energy import least_energy
 from wattpack.policies.expression import parse
+
+if TYPE_CHECKING:
+    from wattpack.experiments.scenario import Inputs, Scenario
 
 _tasks = Recent(2)  # of one seed: a million tasks take 100 MB
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from wattpack.errors import UserError
 from wattpack.experiments.parquet import encode
-from wattpack.experiments.scenario import Scenario
 from wattpack.experiments.timed_result import NODES_BY_STATE, SERIES, Series, TimedNumbers, numbers_of, series_of
 
 if TYPE_CHECKING:
+    from wattpack.experiments.scenario import Scenario
     from wattpack.experiments.timed import TimedOutcome
 
 WHOLE = "run_"  # before the names of numbers of the whole run: some columns of the series have the same names

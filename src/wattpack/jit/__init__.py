@@ -24,7 +24,7 @@ from wattpack.jit.cache import KernelCache, StepCache, is_ours
 from wattpack.jit.plain import COMPILED as COMPILED
 from wattpack.jit.plain import interpreted as interpreted  # for check_policy
 from wattpack.jit.plain import is_kernel as is_kernel
-from wattpack.jit.sources import source_digest as source_digest  # for ids of runs
+from wattpack.jit.sources import closure_digest as closure_digest  # for ids of runs and of what is kept
 from wattpack.jit.steps import StepCompiler
 
 F = TypeVar("F", bound=Callable[..., Any])

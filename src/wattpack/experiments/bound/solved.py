@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -12,19 +13,13 @@ import numpy as np
 from wattpack.experiments.bound.service import Planes
 from wattpack.experiments.checked_json import read_checked
 from wattpack.experiments.digests import datacenter_digest, trace_digest
+from wattpack.jit import closure_digest
 from wattpack.model.nodes import Datacenter
 from wattpack.model.power import PowerProfile, profile_text
 from wattpack.model.tasks import Workload
 from wattpack.optimise.bound.lp import Bound
 
-CODE = (
-    *(f"optimise/bound/{name}.py" for name in ("lp", "patterns", "rows")),
-    *(
-        f"optimise/bound/{name}.py"
-        for name in ("node_lp", "node_columns", "node_patterns", "node_program", "first_nodes")
-    ),
-    *(f"experiments/bound/{name}.py" for name in ("curves", "service", "solved", "less_served")),
-)
+COMPUTES = "wattpack.experiments.bound.curves"  # this module and all that it imports compute a bound
 KEPT = ("load", "allocated", "eopc_w", "cpu_w", "gpu_w", "cpu_only_share")
 
 
@@ -70,5 +65,9 @@ def bound_digest(
     """Of everything that decides a bound: contents, loads, watts, which LP, and the code."""
     contents = (datacenter_digest(datacenter), trace_digest(trace))
     said = (*contents, loads and sorted(loads), profile_text(profile), whole_nodes)
-    code = b"".join((Path(__file__).parents[2] / name).read_bytes() for name in CODE)
-    return hashlib.sha256(repr(said).encode() + code).hexdigest()[:16]
+    return hashlib.sha256((repr(said) + _code_digest()).encode()).hexdigest()[:16]
+
+
+@cache
+def _code_digest() -> str:
+    return closure_digest([COMPUTES])
