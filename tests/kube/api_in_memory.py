@@ -52,7 +52,7 @@ class InMemory(History, Client):
         if self.late:
             raise ApiError(0, "no answer within 1 s")
         if self.refused:
-            raise ApiError(500, "refused")
+            raise ApiError(403, "refused")
         if name not in self.pods:
             raise ApiError(404, f"pods {name} not found")
         pod = self.pods[name]
@@ -186,6 +186,14 @@ def reservation_of(service: Service, uid: str) -> Reservation:
     found = service.view.cluster.reservations.get(uid)
     assert found is not None
     return found
+
+
+def later(service: Service, uid: str, by_s: float) -> None:
+    """As if the pod had been assumed, its Binding been sent, and the API been asked that much earlier."""
+    held = reservation_of(service, uid)
+    held.assumed_s -= by_s
+    held.asked_s -= by_s
+    held.sent_s = None if held.sent_s is None else held.sent_s - by_s
 
 
 def in_a_loop(test: Callable[..., Awaitable[None]]) -> Callable[..., None]:

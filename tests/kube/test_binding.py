@@ -4,8 +4,24 @@ from __future__ import annotations
 
 import asyncio
 
-from kube.api_in_memory import asked, bindings_wait, gpu_left, in_a_loop, reservation_of, started, to_bind, two_nodes
+import pytest
+
+from kube.api_in_memory import (
+    InMemory,
+    asked,
+    bindings_wait,
+    deliver,
+    gpu_left,
+    in_a_loop,
+    later,
+    reservation_of,
+    started,
+    to_bind,
+    two_nodes,
+)
 from wattpack.kube.reservations import State
+from wattpack.kube.service import Service
+from wattpack.kube.wire import BindingArgs
 
 INDEX = "alibabacloud.com/gpu-index"
 
@@ -117,21 +133,6 @@ async def test_a_binding_that_may_still_be_made_keeps_its_room_and_the_pod_is_se
 
 
 @in_a_loop
-async def test_a_binding_that_was_never_seen_to_happen_is_given_up_in_the_end() -> None:
-    client = two_nodes("p")
-    service = await started(client)
-    await service.filter(asked(client.pod("p"), "a", "b"))
-    client.late = True
-    await service.bind(to_bind("p", "a"))
-    reservation_of(service, "uid-p").assumed_s -= 100
-    service.tidy()
-    assert gpu_left(service, "a") == [500, 1000]
-    reservation_of(service, "uid-p").assumed_s -= 100
-    service.tidy()
-    assert gpu_left(service, "a") == [1000, 1000]
-
-
-@in_a_loop
 async def test_a_pod_whose_binding_is_under_way_is_sent_to_no_other_node() -> None:
     """The scheduler gave up waiting for `bind` and asks again, and a better node has come meanwhile."""
     client = two_nodes("p")
@@ -142,8 +143,8 @@ async def test_a_pod_whose_binding_is_under_way_is_sent_to_no_other_node() -> No
     await asyncio.sleep(0.01)
     assert (await service.filter(asked(client.pod("p"), "a", "b"))).node_names == ["b"]
     assert (gpu_left(service, "a"), gpu_left(service, "b")) == ([1000, 1000], [500, 1000])
-    reservation_of(service, "uid-p").assumed_s -= 61
-    service.tidy()
+    later(service, "uid-p", 1000.0)
+    await service.tidy()  # the API server says that it has no node, but the Binding is on its way
     assert gpu_left(service, "b") == [500, 1000]
     answered.set()
     assert (await binding).error == ""
@@ -154,8 +155,41 @@ async def test_a_pod_whose_binding_is_under_way_is_sent_to_no_other_node() -> No
 async def test_names_that_would_lead_to_another_path_are_refused() -> None:
     client = two_nodes("p")
     service = await started(client)
-    for name in ("p/status?x=", "../p", "", "P", "a\n"):
-        assert "expected the name" in (await service.bind(to_bind(name, "a"))).error
+    asked_before = len(client.sent)
+    good = {"pod_name": "p", "pod_namespace": "default", "node": "a", "pod_uid": "uid-p"}
+    names = (
+        "p/status?x=",
+        "../x",
+        "..",
+        "",
+        "a\n",
+        "a%2fb",
+        "a b",
+        "-a",
+        "a-",
+        "x" * 254,
+        "x" * 100_000,
+        "\0",
+        "\u00e4",
+    )
+    for field in good:
+        more = () if field == "pod_uid" else ("P", "a_b", "a..b", "a:b")
+        for name in (*names, *more, *(["a.b", "x" * 64] if field == "pod_namespace" else [])):
+            error = (await service.bind(BindingArgs(**{**good, field: name}))).error
+            assert error.startswith("wattpack: ")
+            assert "of a Kubernetes object" in error
+            assert "\n" not in error
+            assert len(error) < 600
+    assert (client.bindings, client.sent[asked_before:]) == ([], [])
+
+
+@in_a_loop
+async def test_a_uid_that_is_that_of_another_pod_binds_neither() -> None:
+    client = two_nodes("p", "q")
+    service = await started(client)
+    for name in ("p", "q"):
+        await service.filter(asked(client.pod(name), "a", "b"))
+    assert "is that of pod default/q" in (await service.bind(BindingArgs("p", "default", "a", "uid-q"))).error
     assert client.bindings == []
 
 
@@ -167,3 +201,119 @@ async def test_a_pod_of_the_same_name_and_another_uid_is_not_bound_in_its_place(
     client.pods["p"]["metadata"]["uid"] = "another"
     assert (await service.bind(to_bind("p", "a"))).error != ""
     assert client.bindings == []
+
+
+def set_gpus(client: InMemory, service: Service, node: str, gpus: int) -> None:
+    """The node shows another number of GPUs: its device plugin restarts."""
+    client.nodes[node]["status"]["allocatable"]["alibabacloud.com/gpu-count"] = str(gpus)
+    deliver(client, service.nodes)
+
+
+@pytest.mark.parametrize("milli", [500, 1000])
+@pytest.mark.parametrize("answer", ["comes late", "is lost", "is late"])
+@pytest.mark.parametrize("lower", [0, 1])
+def test_a_gpu_is_given_once_although_its_node_showed_fewer_while_a_binding_was_under_way(
+    milli: int, answer: str, lower: int
+) -> None:
+    """The node has GPU 1 left; it shows no GPU, then both again, while the Binding with GPU 1 is on its way."""
+
+    async def run() -> None:
+        client = two_nodes()
+        client.add_pod("running", 1000, node="a", index="0")
+        service = await started(client)
+        await service.filter(asked(client.add_pod("p", milli), "a"))
+        answered = bindings_wait(client)
+        client.lost = client.silent = answer == "is lost"
+        client.late = answer == "is late"
+        binding = asyncio.ensure_future(service.bind(to_bind("p", "a")))
+        await asyncio.sleep(0.01)
+        for gpus in (lower, 2, lower):
+            set_gpus(client, service, "a", gpus)
+            assert gpu_left(service, "a") == [0, 1000 - milli][:gpus]
+        answered.set()
+        await binding
+        set_gpus(client, service, "a", 2)
+        assert gpu_left(service, "a") == [0, 1000 - milli]
+        assert (await service.filter(asked(client.add_pod("q", 1000), "a"))).node_names == []
+        if not client.late:
+            assert client.pod("p").metadata.annotations[INDEX] == "1"
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("milli", [500, 1000])
+@pytest.mark.parametrize("lower", [0, 1])
+def test_a_pod_is_not_bound_while_its_gpus_are_not_there_and_then_with_its_index(milli: int, lower: int) -> None:
+    async def run() -> None:
+        client = two_nodes()
+        client.add_pod("running", 1000, node="a", index="0")
+        service = await started(client)
+        pod = client.add_pod("p", milli)
+        await service.filter(asked(pod, "a"))
+        set_gpus(client, service, "a", lower)
+        assert "the pod is decided again" in (await service.bind(to_bind("p", "a"))).error
+        assert (client.bindings, len(service.view.cluster.reservations)) == ([], 1)
+        assert (await service.filter(asked(pod, "a"))).node_names == []
+        set_gpus(client, service, "a", 2)
+        assert (await service.filter(asked(pod, "a"))).node_names == ["a"]
+        assert (await service.bind(to_bind("p", "a"))).error == ""
+        assert client.pod("p").metadata.annotations[INDEX] == "1"
+
+    asyncio.run(run())
+
+
+@in_a_loop
+async def test_a_pod_is_not_bound_to_gpus_on_which_another_scheduler_put_one_meanwhile() -> None:
+    client = two_nodes()
+    service = await started(client)
+    pod = client.add_pod("p", 1000)
+    await service.filter(asked(pod, "a", "b"))
+    client.add_pod("foreign", 1000, node="a", index="0")
+    deliver(client, service.pods)
+    assert "the pod is decided again" in (await service.bind(to_bind("p", "a"))).error
+    assert client.bindings == []
+    assert (await service.filter(asked(pod, "a", "b"))).node_names == ["a"]  # its other GPU
+    assert (await service.bind(to_bind("p", "a"))).error == ""
+    assert client.pod("p").metadata.annotations[INDEX] == "1"
+
+
+@in_a_loop
+async def test_a_node_that_goes_and_comes_back_while_a_binding_is_under_way_still_has_the_pods_gpus_taken() -> None:
+    """kube-scheduler gives up waiting and asks again while the node is away."""
+    client = two_nodes()
+    service = await started(client)
+    pod = client.add_pod("p", 1000)
+    await service.filter(asked(pod, "a", "b"))
+    answered = bindings_wait(client)
+    binding = asyncio.ensure_future(service.bind(to_bind("p", "a")))
+    await asyncio.sleep(0.01)
+    away = client.nodes.pop("a")
+    deliver(client, service.nodes)
+    answer = await service.filter(asked(pod, "b"))
+    assert (answer.node_names, answer.error) == (None, "wattpack: the pod was bound to a, or may still be")
+    client.nodes["a"] = away
+    deliver(client, service.nodes)
+    assert gpu_left(service, "a") == [0, 1000]
+    answered.set()
+    assert (await binding).error == ""
+    assert client.bindings == [("p", "a")]
+
+
+@in_a_loop
+async def test_a_pod_created_again_while_the_binding_of_the_first_is_under_way_has_gpus_of_its_own() -> None:
+    client = two_nodes()
+    service = await started(client)
+    await service.filter(asked(client.add_pod("p", 1000), "a", "b"))
+    answered = bindings_wait(client)
+    binding = asyncio.ensure_future(service.bind(to_bind("p", "a")))
+    await asyncio.sleep(0.01)
+    client.add_pod("p", 1000)
+    client.pods["p"]["metadata"]["uid"] = "uid-again"
+    await service.filter(asked(client.pod("p"), "a", "b"))
+    assert gpu_left(service, "a") == [0, 0]  # the first may still be bound, for all we know
+    answered.set()
+    assert "replaced by another of its name" in (await binding).error
+    assert gpu_left(service, "a") == [1000, 0]
+    assert (await service.bind(BindingArgs("p", "default", "a", "uid-again"))).error == ""
+    assert client.pod("p").metadata.annotations[INDEX] == "1"
+    assert client.bindings == [("p", "a")]

@@ -41,5 +41,5 @@ async def test_a_template_that_is_not_there_is_named() -> None:
 @in_a_loop
 async def test_names_that_would_change_the_path_of_the_request_are_refused() -> None:
     for template, namespace in (("../../../api/v1/secrets", ""), ("half", "a/b"), ("half?x=1", "")):
-        with pytest.raises(Unreadable, match="expected names of objects"):
+        with pytest.raises(Unreadable, match="expected the name of a Kubernetes object"):
             await fitted(template, namespace)

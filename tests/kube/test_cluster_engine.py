@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from kube.cluster_cases import PLAIN, WHOLE, left, make_cluster, make_pod, rebuilt
+import pytest
+
+from kube.cluster_cases import HALF, PLAIN, WHOLE, left, make_cluster, make_node, make_pod, rebuilt
 from wattpack.model.tasks import TaskClass
 
 
@@ -50,3 +52,42 @@ def test_a_target_is_learnt_from_the_pods_seen() -> None:
     cluster.engine()
     assert [task.num_gpu for task in cluster.in_step.learnt_target().classes] == [0]
     assert not cluster.in_step.relearn()  # nothing new
+
+
+@pytest.mark.parametrize("how", ["promise", "assume"])
+@pytest.mark.parametrize("lower", [0, 1])
+def test_a_reservation_has_its_gpus_again_after_its_node_showed_fewer_for_a_moment(how: str, lower: int) -> None:
+    """A device plugin restarts: the node's count drops and returns. What was decided must not move meanwhile."""
+    cluster = make_cluster()
+    reservation = getattr(cluster, how)(make_pod("a", HALF), "n0", (1,), 0.0)
+    for gpus in (lower, 2):
+        cluster.update_node(make_node("n0", gpus=gpus))
+        cluster.engine()
+        assert (reservation.gpus, list(cluster.conflicts)) == (0b10, ["a"] if gpus == lower else [])
+    assert left(cluster)["n0"][2][:2] == [1000, 500]
+
+
+def test_a_running_pod_has_the_gpus_of_its_annotation_again_after_its_node_showed_fewer() -> None:
+    cluster = make_cluster()
+    cluster.update_pod(make_pod("a", HALF, "n0", (1,)))
+    cluster.update_pod(make_pod("b", WHOLE, "n0", (0,)))
+    before = left(cluster)["n0"]
+    for gpus in (1, 0, 2):
+        cluster.update_node(make_node("n0", gpus=gpus))
+        cluster.engine()
+        assert list(cluster.closed_to(make_pod("c", HALF))) == (["n0"] if gpus < 2 else [])
+    assert left(cluster)["n0"] == before
+
+
+def test_pods_that_say_their_gpus_come_before_those_that_were_guessed_when_a_node_gets_its_gpus_back() -> None:
+    """The foreign pod without an index was counted on GPU 1; nothing says that it is there."""
+    cluster = make_cluster()
+    cluster.update_pod(make_pod("a", WHOLE, "n0", (0,)))
+    cluster.update_pod(make_pod("foreign", WHOLE, "n0"))
+    cluster.update_node(make_node("n0", gpus=4))
+    cluster.assume(make_pod("b", WHOLE), "n0", (2,), 0.0)
+    for gpus in (0, 2, 4):
+        cluster.update_node(make_node("n0", gpus=gpus))
+        cluster.engine()
+    assert cluster.conflicts == {}
+    assert left(cluster)["n0"][2][:4] == [0, 0, 0, 1000]

@@ -1,4 +1,4 @@
-"""Reservations: which state follows which event, and when one expires."""
+"""Reservations: which state follows which event, and when the API server is asked about one."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ from wattpack.kube.reservations import (
     NotPromisedError,
     PodSeenError,
     Reservation,
+    ReservationEndedError,
     ReservationError,
-    ReservationExpiredError,
     Reservations,
     State,
 )
 
-PROMISED, ASSUMED, BOUND, SEEN, EXPIRED = State
-PROMISE, REDEEM, BREAK, ASSUME, BIND, SEE, FORGET, EXPIRE, REMOVE = Event
+PROMISED, ASSUMED, BOUND, SEEN, ENDED = State
+PROMISE, REDEEM, BREAK, ASSUME, BIND, SEE, FORGET, UNBOUND, REMOVE = Event
 
 # Every state and every event, written down a second time, by what a scheduler needs.
 FOLLOWS: list[tuple[State, Event, State | type[ReservationError]]] = [
     (PROMISED, PROMISE, AlreadyReservedError),
     (PROMISED, REDEEM, ASSUMED),
-    (PROMISED, BREAK, EXPIRED),
+    (PROMISED, BREAK, ENDED),
     (PROMISED, ASSUME, AlreadyReservedError),
     (PROMISED, BIND, BOUND),
     (PROMISED, SEE, SEEN),
-    (PROMISED, FORGET, EXPIRED),
-    (PROMISED, EXPIRE, PROMISED),
-    (PROMISED, REMOVE, EXPIRED),
+    (PROMISED, FORGET, ENDED),
+    (PROMISED, UNBOUND, PROMISED),
+    (PROMISED, REMOVE, ENDED),
     (ASSUMED, PROMISE, AlreadyReservedError),
     (ASSUMED, REDEEM, NotPromisedError),
     (ASSUMED, BREAK, ASSUMED),
@@ -41,33 +41,33 @@ FOLLOWS: list[tuple[State, Event, State | type[ReservationError]]] = [
     (SEEN, PROMISE, AlreadyReservedError),
     (SEEN, REDEEM, NotPromisedError),
     (SEEN, BREAK, SEEN),
-    (EXPIRED, PROMISE, PROMISED),
-    (EXPIRED, REDEEM, NotPromisedError),
-    (EXPIRED, BREAK, EXPIRED),
+    (ENDED, PROMISE, PROMISED),
+    (ENDED, REDEEM, NotPromisedError),
+    (ENDED, BREAK, ENDED),
     (ASSUMED, ASSUME, AlreadyReservedError),
     (ASSUMED, BIND, BOUND),
     (ASSUMED, SEE, SEEN),
-    (ASSUMED, FORGET, EXPIRED),
-    (ASSUMED, EXPIRE, EXPIRED),
-    (ASSUMED, REMOVE, EXPIRED),
+    (ASSUMED, FORGET, ENDED),
+    (ASSUMED, UNBOUND, ENDED),
+    (ASSUMED, REMOVE, ENDED),
     (BOUND, ASSUME, AlreadyReservedError),
     (BOUND, BIND, BOUND),
     (BOUND, SEE, SEEN),
-    (BOUND, FORGET, EXPIRED),
-    (BOUND, EXPIRE, EXPIRED),
-    (BOUND, REMOVE, EXPIRED),
+    (BOUND, FORGET, ENDED),
+    (BOUND, UNBOUND, ENDED),
+    (BOUND, REMOVE, ENDED),
     (SEEN, ASSUME, AlreadyReservedError),
     (SEEN, BIND, PodSeenError),
     (SEEN, SEE, SEEN),
     (SEEN, FORGET, SEEN),
-    (SEEN, EXPIRE, PodSeenError),
-    (SEEN, REMOVE, EXPIRED),
-    (EXPIRED, ASSUME, ASSUMED),
-    (EXPIRED, BIND, ReservationExpiredError),
-    (EXPIRED, SEE, SEEN),
-    (EXPIRED, FORGET, EXPIRED),
-    (EXPIRED, EXPIRE, EXPIRED),
-    (EXPIRED, REMOVE, EXPIRED),
+    (SEEN, UNBOUND, PodSeenError),
+    (SEEN, REMOVE, ENDED),
+    (ENDED, ASSUME, ASSUMED),
+    (ENDED, BIND, ReservationEndedError),
+    (ENDED, SEE, SEEN),
+    (ENDED, FORGET, ENDED),
+    (ENDED, UNBOUND, ENDED),
+    (ENDED, REMOVE, ENDED),
 ]
 POD = make_pod("a", WHOLE)
 ON_NODE = make_pod("a", WHOLE, "n0", (0,))
@@ -83,7 +83,7 @@ def in_state(state: State) -> tuple[Reservations, Reservation]:
         reservations.bind(reservation)
     elif state is SEEN:
         reservations.see(ON_NODE)
-    elif state is EXPIRED:
+    elif state is ENDED:
         reservations.end("a", FORGET)
     assert reservation.state is state
     return reservations, reservation
@@ -104,7 +104,7 @@ def happens(reservations: Reservations, reservation: Reservation, event: Event) 
     else:
         reservations.end("a", event)
     found = reservations.get("a")
-    return EXPIRED if found is None else found.state
+    return ENDED if found is None else found.state
 
 
 def test_the_table_has_every_state_and_every_event() -> None:
@@ -127,37 +127,45 @@ def test_a_state_and_an_event_lead_to_the_next_state_or_a_named_error(
     assert reservation.state is state  # an error changes nothing
 
 
-def test_a_pod_seen_on_another_gpu_has_a_new_reservation_and_the_old_one_has_expired() -> None:
+def test_a_pod_seen_on_another_gpu_has_a_new_reservation_and_the_old_one_has_ended() -> None:
     reservations, old = in_state(BOUND)
     new = reservations.see(make_pod("a", WHOLE, "n0", (1,)))
-    assert (old.state, new.state, new.gpus) == (EXPIRED, SEEN, 0b10)
+    assert (old.state, new.state, new.gpus) == (ENDED, SEEN, 0b10)
     assert list(reservations) == [new]
 
 
 @pytest.mark.parametrize(
-    ("state", "now_s", "in_sync", "due"),
+    ("state", "now_s", "due"),
     [
-        (PROMISED, 1e6, True, []),  # its node may take long to wake
-        (ASSUMED, 60.0, True, []),
-        (ASSUMED, 60.1, True, ["a"]),
-        (ASSUMED, 60.1, False, ["a"]),  # no Binding was sent: no need of the watch
-        (BOUND, 180.0, True, []),
-        (BOUND, 180.1, True, ["a"]),
-        (BOUND, 1e6, False, []),  # a cache that is out of sync may have missed the pod
-        (SEEN, 1e6, True, []),
-        (EXPIRED, 1e6, True, []),
+        (PROMISED, 1e6, []),  # its node may take long to wake
+        (ASSUMED, 60.0, []),
+        (ASSUMED, 60.1, ["a"]),
+        (BOUND, 60.0, []),
+        (BOUND, 60.1, ["a"]),
+        (SEEN, 1e6, []),
+        (ENDED, 1e6, []),
     ],
 )
-def test_assumed_and_bound_reservations_expire_and_seen_ones_do_not(
-    state: State, now_s: float, in_sync: bool, due: list[str]
+def test_the_api_server_is_asked_about_assumed_and_bound_reservations_and_no_time_ends_them(
+    state: State, now_s: float, due: list[str]
 ) -> None:
-    reservations, _ = in_state(state)
-    assert reservations.due(now_s, in_sync) == due
+    reservations, reservation = in_state(state)
+    before = reservation.state
+    assert [one.pod.uid for one in reservations.due(now_s)] == due
+    assert reservation.state is before
+
+
+def test_the_api_server_is_asked_again_after_a_while_and_anew_after_another_binding() -> None:
+    reservations, reservation = in_state(BOUND)
+    reservation.asked_s = 61.0
+    assert [reservations.due(now_s) for now_s in (90.9, 91.0)] == [[], [reservation]]
+    reservation.sent_s = 80.0
+    assert [reservations.due(now_s) for now_s in (140.0, 140.1)] == [[], [reservation]]
 
 
 def test_only_reservations_that_the_cluster_does_not_show_are_unseen() -> None:
     unseen = {state: len(in_state(state)[0].unseen()) for state in State}
-    assert unseen == {PROMISED: 1, ASSUMED: 1, BOUND: 1, SEEN: 0, EXPIRED: 0}
+    assert unseen == {PROMISED: 1, ASSUMED: 1, BOUND: 1, SEEN: 0, ENDED: 0}
 
 
 def test_a_reservation_is_taken_over_in_its_state_and_never_in_the_place_of_another() -> None:

@@ -162,12 +162,27 @@ async def test_explain_of_a_pod_from_before_the_start_says_how_it_would_be_decid
 
 
 @in_a_loop
-async def test_an_assumed_reservation_without_a_binding_expires() -> None:
+async def test_a_pod_whose_node_is_kept_and_not_offered_is_an_error_that_the_scheduler_tries_again_soon() -> None:
     client = two_nodes("p")
     service = await started(client)
     await service.filter(asked(client.pod("p"), "a", "b"))
-    service.tidy()
-    assert gpu_left(service, "a") == [500, 1000]
-    reservation_of(service, "uid-p").assumed_s -= 61
-    service.tidy()
-    assert gpu_left(service, "a") == [1000, 1000]
+    client.late = True
+    await service.bind(to_bind("p", "a"))
+    answer = await service.filter(asked(client.pod("p"), "b"))
+    assert (answer.node_names, answer.error) == (None, "wattpack: the pod was bound to a, or may still be")
+    assert (gpu_left(service, "a"), gpu_left(service, "b")) == ([500, 1000], [1000, 1000])
+
+
+@in_a_loop
+async def test_a_pod_with_names_that_would_lead_to_another_path_is_refused_before_it_is_decided() -> None:
+    """Its names become part of paths: of its events, and to read it."""
+    client = two_nodes("p")
+    service = await started(client)
+    for field, name in (("name", "../p"), ("namespace", "a/b"), ("namespace", ""), ("uid", ""), ("name", "p%2f")):
+        pod = client.pod("p")
+        setattr(pod.metadata, field, name)
+        args = asked(pod, "a", "b")
+        assert "of a Kubernetes object" in (await service.filter(args)).error
+        assert await service.prioritize(args) == b"[]"
+    assert len(service.view.cluster.reservations) == 0
+    assert len(service.events.queue) == 0

@@ -73,6 +73,8 @@ class Routes:
         return web.Response(text="ok\n")
 
     async def readyz(self, request: web.Request) -> web.Response:
+        if self.service.stopping:
+            return web.Response(text="this replica is stopping\n", status=503)
         if self.service.ready:
             return web.Response(text="ok\n")
         return web.Response(text="the cache is not in sync with the cluster yet\n", status=503)

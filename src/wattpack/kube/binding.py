@@ -4,25 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import re
+import time
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from wattpack.kube.claim_binding import ClaimsTakenError, ClaimsUnknownError
-from wattpack.kube.client import NO_ANSWER, NOT_FOUND, ApiError
+from wattpack.kube.client import NO_ANSWER, ApiError
 from wattpack.kube.gpus import bits, gpu_numbers
 from wattpack.kube.objects import Pod, Unreadable
 from wattpack.kube.read_pod import binding_annotations
 from wattpack.kube.reservations import Reservation, State
-from wattpack.kube.wire import BindingArgs
+from wattpack.kube.wire import BindingArgs, wrong_name
 
 if TYPE_CHECKING:
     from wattpack.kube.service import Service
 
 log = logging.getLogger("wattpack")
-NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 LOOKS = 3  # attempts to read the pod after a call without an answer
+TIMEOUT = 408  # like the 500s: the API server does not say whether the Binding was made
 
 
 class Binder:
@@ -30,13 +30,15 @@ class Binder:
 
     def __init__(self, service: Service) -> None:
         self.service = service
-        self.under_way: dict[str, asyncio.Future[str]] = {}  # pod and node -> its bind: a second call waits
+        self.under_way: dict[tuple[str, str, str, str], asyncio.Future[str]] = {}  # a second call waits for the first
+
+    def is_binding(self, uid: str) -> bool:
+        return any(key[0] == uid for key in self.under_way)
 
     async def bind(self, args: BindingArgs) -> str:
-        for name in (args.pod_namespace, args.pod_name):  # they become part of a path
-            if not NAME.fullmatch(name):
-                return f"wattpack: {name[:100]!r}, expected the name of a namespace or pod"
-        key = f"{args.pod_namespace}/{args.pod_name}/{args.pod_uid}/{args.node}"
+        if wrong := wrong_name(pod=args.pod_name, namespace=args.pod_namespace, uid=args.pod_uid, node=args.node):
+            return f"wattpack: {wrong}"
+        key = args.pod_uid, args.pod_namespace, args.pod_name, args.node
         running = self.under_way.get(key)
         if running is None:
             running = asyncio.ensure_future(self.bind_once(args))
@@ -48,26 +50,31 @@ class Binder:
         return f"wattpack: {fault}" if fault else ""
 
     async def bind_once(self, args: BindingArgs) -> str:
-        uid = args.pod_uid or self.service.view.uids.get((args.pod_namespace, args.pod_name), "")
-        reservation = self.service.view.cluster.reservations.get(uid)
+        reservation = self.service.view.cluster.reservations.get(args.pod_uid)
         if reservation is None or (reservation.node != args.node and reservation.state is not State.SEEN):
-            found = await self.reserve_there(args, uid)
+            found = await self.reserve_there(args)
             if isinstance(found, str):
                 return found
             reservation = found
+        pod = reservation.pod
+        if (pod.namespace, pod.name) != (args.pod_namespace, args.pod_name):
+            return f"uid {args.pod_uid} is that of pod {pod.namespace}/{pod.name}"
         if reservation.state is State.SEEN:
             return "" if reservation.node == args.node else f"the pod is on {reservation.node} already"
+        if why := self.service.view.cluster.why_not_bind(reservation):
+            if reservation.state is not State.BOUND:
+                self.service.view.cluster.forget(pod.uid)
+            return f"{why}; the pod is decided again"
         # Another replica may decide once our lease has run out: a Binding must not be made after that.
         limit_s = min(self.service.config.server.timeout_s, self.service.lease.left_s())
         if limit_s <= 0:
             return "the lease has run out"
-        pod = reservation.pod
         annotations = (
             binding_annotations(gpu_numbers(reservation.gpus), pod.task, self.service.view.reading, pod.dialect)
             if not pod.claims
             else {}
         )  # the devices are in the claims
-        sent_before = reservation.binding_sent
+        sent_before = reservation.sent_s is not None
         self.service.view.cluster.reservations.bind(reservation)
         if pod.claims and (fault_text := await self.allocate_claims(reservation, limit_s, sent_before)):
             return fault_text
@@ -75,10 +82,11 @@ class Binder:
             limit_s = min(self.service.config.server.timeout_s, self.service.lease.left_s())
             if limit_s <= 0:
                 raise ApiError(NO_ANSWER, "the lease has run out")
-            reservation.binding_sent = True
+            reservation.sent_s = time.monotonic()
             await self.service.client.bind(pod.namespace, pod.name, pod.uid, args.node, annotations, limit_s)
         except ApiError as fault:
             return await self.after_failure(fault, reservation, sent_before)
+        reservation.made = True
         decision = self.service.decisions.get((pod.namespace, pod.name))
         if decision is not None and decision.uid == pod.uid:
             self.service.events.add(decision)
@@ -99,7 +107,7 @@ class Binder:
             return str(fault)
         return ""
 
-    async def reserve_there(self, args: BindingArgs, uid: str) -> Reservation | str:
+    async def reserve_there(self, args: BindingArgs) -> Reservation | str:
         """Reserve on the node that the scheduler names: we were restarted since, or it took another than we chose.
 
         Returns the pod's reservation, which may be SEEN, or an error.
@@ -113,8 +121,8 @@ class Binder:
             return str(fault)
         if facts.finished:
             return "the pod has finished"
-        if uid and facts.uid != uid:
-            return f"pod {args.pod_namespace}/{args.pod_name} has uid {facts.uid}, asked for {uid}"
+        if facts.uid != args.pod_uid:
+            return f"pod {args.pod_namespace}/{args.pod_name} has uid {facts.uid}, asked for {args.pod_uid}"
         cluster = self.service.view.cluster
         if facts.node:
             self.service.view.update_pod(pod)
@@ -137,23 +145,19 @@ class Binder:
 
     async def after_failure(self, fault: ApiError, reservation: Reservation, sent_before: bool) -> str:
         """The call failed or got no answer: read the pod, and keep or forget its reservation accordingly."""
-        pod = reservation.pod
-        if fault.status == NOT_FOUND:
-            await self.service.claim_binder.give_back(pod)
-            self.service.view.remove_pod(pod.uid)
-            return str(fault)
-        seen = await self.look(pod.namespace, pod.name)
+        pod, settler = reservation.pod, self.service.settler
+        seen = await settler.look(pod, LOOKS)
         if seen is None:
             log.warning("bind of %s/%s: %s; whether the pod was bound is not known yet", pod.namespace, pod.name, fault)
             return str(fault)
         if seen.metadata.uid != pod.uid:
-            await self.service.claim_binder.give_back(pod)
-            self.service.view.remove_pod(pod.uid)
-            return f"the pod has been replaced by another of its name ({fault})"
+            await settler.gone(pod)
+            what = "has been replaced by another of its name" if seen.metadata.uid else "is not there"
+            return f"the pod {what} ({fault})"
         if not seen.spec.node_name:
             # A Binding without an answer, this one or one before it, may still be made: the reservation stays.
-            may_be_made = fault.status == NO_ANSWER or sent_before
-            if not may_be_made and reservation.state is State.BOUND:
+            refused = 400 <= fault.status < 500 and fault.status != TIMEOUT
+            if refused and not sent_before and reservation.state is State.BOUND:
                 await self.service.claim_binder.give_back(pod)
                 self.service.view.cluster.forget(pod.uid)
             return str(fault)
@@ -169,14 +173,3 @@ class Binder:
         except Unreadable:
             return False
         return reservation.gpus == 0 or (gpus is not None and bits(gpus) == reservation.gpus)
-
-    async def look(self, namespace: str, name: str) -> Pod | None:
-        """The pod as it is now, empty if there is none; None if the server does not answer."""
-        for attempt in range(LOOKS):
-            try:
-                return await self.service.client.get_pod(namespace, name)
-            except ApiError as fault:
-                if fault.status == NOT_FOUND:
-                    return Pod()
-                await asyncio.sleep(0.2 * (attempt + 1))
-        return None

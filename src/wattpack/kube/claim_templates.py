@@ -6,11 +6,11 @@ templates are not watched.
 
 from __future__ import annotations
 
-from wattpack.kube.binding import NAME
 from wattpack.kube.claim_watches import RESOURCES
 from wattpack.kube.client import NOT_FOUND, ApiError, Client
 from wattpack.kube.dra.objects import TEMPLATE, ResourceClaimTemplate
 from wattpack.kube.objects import Pod, Unreadable
+from wattpack.kube.wire import wrong_name
 
 NAMESPACE = "default"  # of a pod in a file that names none, as for kubectl
 
@@ -22,8 +22,8 @@ async def read_templates(client: Client, pod: Pod) -> dict[tuple[str, str], Reso
         pod.metadata.namespace = pod.metadata.namespace or NAMESPACE
     namespace = pod.metadata.namespace
     for name in sorted({one.resource_claim_template_name or "" for one in pod.spec.resource_claims} - {""}):
-        if not NAME.fullmatch(name) or not NAME.fullmatch(namespace):  # they become part of a path
-            raise Unreadable(f"resource claim template {namespace[:100]!r}/{name[:100]!r}, expected names of objects")
+        if wrong := wrong_name(namespace=namespace, template=name):  # they become part of a path
+            raise Unreadable(f"resource claim template: {wrong}")
         path = f"{RESOURCES}/namespaces/{namespace}/resourceclaimtemplates/{name}"
         try:
             found[namespace, name] = TEMPLATE.decode(await client.call("GET", path))

@@ -163,14 +163,18 @@ class Client:
     async def bind(
         self, namespace: str, name: str, uid: str, node: str, annotations: dict[str, str], timeout_s: float
     ) -> None:
-        """Bind a pod; the same call merges the annotations into it. It fails if the pod has another uid."""
+        """Bind a pod; the same call merges the annotations into it. It fails if the pod has another uid.
+
+        The API server is given the same time: what it has not done by then it does not do.
+        """
         body = {
             "apiVersion": "v1",
             "kind": "Binding",
             "metadata": {"name": name, "namespace": namespace, "uid": uid, "annotations": annotations},
             "target": {"apiVersion": "v1", "kind": "Node", "name": node},
         }
-        await self.call("POST", f"/api/v1/namespaces/{namespace}/pods/{name}/binding", body, timeout_s)
+        path = f"/api/v1/namespaces/{namespace}/pods/{name}/binding?timeout={max(1, round(1000 * timeout_s))}ms"
+        await self.call("POST", path, body, timeout_s)
 
     async def check(self) -> None:
         """Raise a clear error if the server cannot be reached or denies access."""

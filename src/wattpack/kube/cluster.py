@@ -183,23 +183,35 @@ class Cluster:
         """End a reservation that the cluster does not show."""
         self._end(uid, Event.FORGET)
 
-    def expire(self, now_s: float, in_sync: bool) -> None:
-        """End the reservations that waited too long for a Binding, or for the cluster to show the pod."""
-        for uid in self.reservations.due(now_s, in_sync):
-            self._end(uid, Event.EXPIRE)
+    def unbound(self, uid: str) -> None:
+        """End a reservation whose pod has no node, and no Binding of it can still be made."""
+        self._end(uid, Event.UNBOUND)
 
     def keeps(self, uid: str) -> Reservation | None:
         """The reservation of a pod that must not go elsewhere.
 
-        The cluster shows it on its node; or a Binding to a node that is there has been sent and may still be made: sent
-        to another node, the pod could end up on GPUs that others hold by then.
+        The cluster shows it on its node; or a Binding has been sent and may still be made: sent to another node, the
+        pod could end up on GPUs that others hold by then. Also while the node is not there: it may come back.
         """
         reservation = self.reservations.get(uid)
         if reservation is None or reservation.state in (State.PROMISED, State.ASSUMED):
             return None
-        if reservation.state is State.BOUND and reservation.node not in self.nodes:
-            return None
         return reservation
+
+    def why_not_bind(self, reservation: Reservation) -> str:
+        """Why the pod must not be bound there now, although the node was chosen for it; "" if nothing has happened.
+
+        Its GPUs may have gone for a moment, or others may have put a pod on them.
+        """
+        pod, node = reservation.pod, reservation.node
+        if self.engine() is None or node not in self.nodes:
+            return f"{node} is not there, or cannot be read"
+        if pod.claims:
+            return ""  # their devices are looked at when they are allocated
+        if reservation.gpus.bit_count() != pod.task.num_gpu:
+            return f"it has {reservation.gpus.bit_count()} GPUs of {node}, and asks for {pod.task.num_gpu}"
+        why = self.conflicts.get(pod.uid) or self.closed_to(pod).get(node)
+        return f"{node}: {why}" if why else ""
 
     def adopt(self, other: Cluster) -> None:
         """Take over the reservations of a cluster that is given up, unless this one knows the pod."""

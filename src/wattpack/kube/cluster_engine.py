@@ -16,7 +16,7 @@ from wattpack.engine.core.take import place_many
 from wattpack.engine.live.one_decision import Choice, arrive_one, new_choice, place_one, release_one, sleep_one
 from wattpack.kube.auto import Auto
 from wattpack.kube.facts import NodeFacts
-from wattpack.kube.gpus import annotated_gpus, room_for, take
+from wattpack.kube.gpus import room_for, take
 from wattpack.kube.reservations import Reservation, Reservations
 from wattpack.kube.reservations import State as Held
 from wattpack.model.nodes import Datacenter
@@ -102,7 +102,7 @@ class ClusterEngine:
         if rows:
             k = np.array([self.class_index[reservation.task] for reservation in rows], dtype=np.int64)
             n = np.array([self.index[reservation.node] for reservation in rows], dtype=np.int64)
-            gpus = np.array([reservation.gpus for reservation in rows], dtype=np.int64)
+            gpus = np.array([reservation.counted for reservation in rows], dtype=np.int64)
             place_many(self.engine.state, self.engine.plan, k, n, gpus)
         for name in self.sleepers:
             self.count_wake(name)
@@ -110,24 +110,26 @@ class ClusterEngine:
     def assign_gpus(self) -> list[Reservation]:
         """The reservations on known nodes, each with the GPUs it is counted on.
 
-        Pods whose GPUs are known come first, the others get what is left. A pod whose node has gone is not counted: the
-        cluster will say what becomes of it.
+        Pods whose GPUs are known come first, then those that were counted on some, then those that were not. A pod
+        whose node has gone is not counted: the cluster will say what becomes of it.
         """
         left = {name: [GPU_MILLI] * self.nodes[name].gpus for name in self.index}
         rows = sorted(
             (reservation for reservation in self.reservations if reservation.node in self.index),
-            key=lambda reservation: (reservation.gpus == 0, reservation.pod.created, reservation.pod.uid),
+            key=lambda one: (one.gpus == 0, one.counted == 0, one.pod.created, one.pod.uid),
         )
         for reservation in rows:
             self.count(reservation, left[reservation.node])
-            take(left[reservation.node], reservation.task, reservation.gpus)
+            take(left[reservation.node], reservation.task, reservation.counted)
         return rows
 
     def count(self, reservation: Reservation, left: list[int]) -> None:
         """Fill in the task and the GPUs that are counted, on a node with `left` milli on its GPUs."""
         pod = reservation.pod
-        gpus = reservation.gpus or annotated_gpus(pod)
-        reservation.task, reservation.gpus, why = room_for(pod, gpus, left)
+        task, counted, why = room_for(pod, reservation.gpus or reservation.counted or None, left)
+        if why and not reservation.gpus:
+            task, counted, why = room_for(pod, None, left)
+        reservation.task, reservation.counted = task, counted
         if why:
             self.conflicts[pod.uid] = why
 
@@ -151,7 +153,7 @@ class ClusterEngine:
             self.stale = True
             return
         k = self.class_of(reservation.task)  # may replace the state
-        place_one(self.engine.state, self.engine.plan, k, n, reservation.gpus)
+        place_one(self.engine.state, self.engine.plan, k, n, reservation.counted)
         self.residents[reservation.node] += reservation.pod.of_node
         self.count_wake(reservation.node)
 
@@ -161,9 +163,12 @@ class ClusterEngine:
         n = self.index.get(reservation.node)
         if not self.stale and self.engine is not None and n is not None:
             k = self.class_index[reservation.task]
-            release_one(self.engine.state, self.engine.plan, k, n, reservation.gpus)
+            release_one(self.engine.state, self.engine.plan, k, n, reservation.counted)
             self.residents[reservation.node] -= reservation.pod.of_node
             self.count_wake(reservation.node)
+            others = (self.reservations.get(uid) for uid in self.conflicts)
+            if any(other is not None and other.node == reservation.node for other in others):
+                self.stale = True  # what it held may be what they could not be counted on
 
     def arrive(self, task: TaskClass) -> None:
         """A pod has arrived: count it for a learnt target and tell the policy."""

@@ -2,13 +2,15 @@
 
 Each replica runs beside its own kube-scheduler, and the schedulers elect a leader: the lease follows the leading
 scheduler's requests. A replica that gets a request takes the lease if it is free or has expired, and renews it only
-while requests come. So when another scheduler takes over, the old replica's lease expires and the new one takes it.
+while requests come, or while Bindings of its own may still be made. So when another scheduler takes over, the old
+replica's lease expires and the new one takes it.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import time
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
@@ -38,6 +40,8 @@ class Lease:
         self.lock = asyncio.Lock()
         self.keeps_while_idle = False  # nodes sleep: it is renewed without requests, until another replica is asked
         self.tried_s = float("-inf")  # when it was last tried to be taken without a request
+        self.busy: Callable[[], bool] = lambda: False  # whether Bindings of ours may still be made
+        self.ended = False  # left for good: it is not taken again
 
     @property
     def path(self) -> str:
@@ -66,7 +70,9 @@ class Lease:
             return self.left_s() > 0 or await self.take()
 
     async def take(self) -> bool:
-        """One attempt to take or renew it."""
+        """One attempt to take or renew it. Call it with the lock."""
+        if self.ended:
+            return False
         started_s = time.monotonic()
         renewing = self.until_s > started_s
         try:
@@ -118,7 +124,7 @@ class Lease:
         changed = before.get("holderIdentity") != self.identity
         spec = {
             "holderIdentity": self.identity,
-            "leaseDurationSeconds": max(1, round(self.config.duration_s)),
+            "leaseDurationSeconds": math.ceil(self.config.duration_s),  # others must not count less than we do
             "renewTime": now,
             "acquireTime": now if changed else before.get("acquireTime", now),
             "leaseTransitions": (before.get("leaseTransitions") or 0) + (1 if changed and written else 0),
@@ -133,19 +139,21 @@ class Lease:
         await self.client.call("PUT", f"{self.path}/{self.config.name}", body, limit_s)
 
     async def keep(self) -> None:
-        """Runs until it is cancelled: renews while requests come. Without requests the lease expires."""
+        """Runs until it is cancelled: renews while requests come or Bindings are under way. Otherwise it expires."""
         while True:
             await asyncio.sleep(self.config.duration_s / 4)
-            now_s = time.monotonic()
-            asked = now_s - self.asked_s < self.config.duration_s
-            if self.until_s <= now_s or not (asked or self.keeps_while_idle):
+            if self.left_s() <= 0 or not (self.needed() or self.keeps_while_idle):
                 continue
             async with self.lock:
-                if not asked and await self.another_is_asked():
-                    self.tried_s = now_s + 2 * self.config.duration_s  # time for the other to take it
-                    await self.leave()
+                if not self.needed() and await self.another_is_asked() and not self.needed():
+                    self.tried_s = time.monotonic() + 2 * self.config.duration_s  # time for the other to take it
+                    await self.release()
                 else:
                     await self.take()
+
+    def needed(self) -> bool:
+        """Whether requests come, or a Binding may still be made that another replica would not know of."""
+        return time.monotonic() - self.asked_s < self.config.duration_s or self.busy()
 
     async def say_asked(self, written: dict[str, Any]) -> None:
         """Write down that requests come to us: a holder without requests gives the lease up then."""
@@ -166,7 +174,12 @@ class Lease:
         return asked.get(ASKED, self.identity) != self.identity
 
     async def leave(self) -> None:
-        """Release it at the end, so that another replica need not wait."""
+        """Release it at the end, so that another replica need not wait; it is not taken again."""
+        self.ended = True
+        async with self.lock:  # a renewal under way would write our name again
+            await self.release()
+
+    async def release(self) -> None:
         if not self.config.enabled or self.left_s() <= 0:
             return
         self.until_s = 0.0

@@ -56,6 +56,7 @@ class Condition(Object):
     type: str = ""
     status: str = ""
     reason: str = ""
+    message: str = ""
     last_heartbeat_time: str | None = None  # of a Node's
 
 

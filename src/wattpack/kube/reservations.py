@@ -1,9 +1,9 @@
-"""Capacity held for pods, as in the cache of the Kubernetes scheduler: assumed, bound, seen, expired; and promised.
+"""Capacity held for pods, as in the cache of the Kubernetes scheduler: assumed, bound, seen, ended; and promised.
 
 A pod's reservation is made when a node is chosen for it (assume), when a node that sleeps is to wake for it (promise),
-or when the cluster shows it on a node (see). It ends when it is forgotten, when it expires, or when the pod is gone.
-`TRANSITIONS` is the only place that says which state follows. No clock and no engine here: `cluster.py` counts what
-reservations take.
+or when the cluster shows it on a node (see). It ends when it is forgotten, when the API server says that the pod has no
+node, or when the pod is gone; never because time has passed. `TRANSITIONS` is the only place that says which state
+follows. No clock and no engine here: `cluster.py` counts what reservations take.
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ from wattpack.kube.facts import PodFacts
 from wattpack.kube.gpus import bits
 from wattpack.model.tasks import TaskClass
 
-ASSUMED_S = 60.0  # an assumed reservation without a Binding expires after this long
-BOUND_S = 180.0  # a Binding without an answer may still be made; the API server drops a request after 60 s
+ASK_AFTER_S = 60.0  # the API server is asked about a pod that the watch has not shown on its node for this long
+ASK_AGAIN_S = 30.0  # and again, while the reservation stays
+LATE_S = 180.0  # a Binding without an answer may still be made for this long; the API server drops a request after 60 s
 
 
 class ReservationError(Exception):
@@ -29,23 +30,23 @@ class AlreadyReservedError(ReservationError):
 
 
 class PodSeenError(ReservationError):
-    """The cluster shows the pod on its node: it is not bound again and does not expire."""
+    """The cluster shows the pod on its node: it is not bound again, and it has a node."""
 
 
 class NotPromisedError(ReservationError):
     """Only a promise can be redeemed."""
 
 
-class ReservationExpiredError(ReservationError):
+class ReservationEndedError(ReservationError):
     """The capacity was given back: a pod without a reservation is not bound."""
 
 
 class State(Enum):
-    PROMISED = "promised"  # a node that is not awake was chosen; it does not expire while that node wakes
+    PROMISED = "promised"  # a node that is not awake was chosen; it stays while that node wakes
     ASSUMED = "assumed"  # a node was chosen; no Binding has been sent
     BOUND = "bound"  # its claims are being written, or a Binding has been sent: it was made, or may still be made
     SEEN = "seen"  # the cluster shows the pod on its node
-    EXPIRED = "expired"  # no reservation: it was forgotten, timed out, or the pod is gone
+    ENDED = "ended"  # no reservation: it was forgotten, the pod was not bound, or it is gone
 
 
 class Event(Enum):
@@ -55,22 +56,22 @@ class Event(Enum):
     ASSUME = "assume"  # a node is chosen for the pod
     BIND = "bind"  # a Binding is sent to the API server
     SEE = "see"  # the cluster shows the pod on a node
-    FORGET = "forget"  # the scheduler asks again, or the Binding was refused
-    EXPIRE = "expire"  # too long without a Binding, or without being seen
+    FORGET = "forget"  # the scheduler asks again or gave up, or the Binding was refused
+    UNBOUND = "unbound"  # the API server says that it has no node, and no Binding of it can still be made
     REMOVE = "remove"  # the pod was deleted or has finished
 
 
 TRANSITIONS: dict[State, dict[Event, State | type[ReservationError]]] = {
     State.PROMISED: {
         Event.PROMISE: AlreadyReservedError,
-        Event.BREAK: State.EXPIRED,
+        Event.BREAK: State.ENDED,
         Event.REDEEM: State.ASSUMED,
         Event.ASSUME: AlreadyReservedError,
         Event.BIND: State.BOUND,
         Event.SEE: State.SEEN,
-        Event.FORGET: State.EXPIRED,
-        Event.EXPIRE: State.PROMISED,
-        Event.REMOVE: State.EXPIRED,
+        Event.FORGET: State.ENDED,
+        Event.UNBOUND: State.PROMISED,
+        Event.REMOVE: State.ENDED,
     },
     State.ASSUMED: {
         Event.PROMISE: AlreadyReservedError,
@@ -79,9 +80,9 @@ TRANSITIONS: dict[State, dict[Event, State | type[ReservationError]]] = {
         Event.ASSUME: AlreadyReservedError,
         Event.BIND: State.BOUND,
         Event.SEE: State.SEEN,
-        Event.FORGET: State.EXPIRED,
-        Event.EXPIRE: State.EXPIRED,
-        Event.REMOVE: State.EXPIRED,
+        Event.FORGET: State.ENDED,
+        Event.UNBOUND: State.ENDED,
+        Event.REMOVE: State.ENDED,
     },
     State.BOUND: {
         Event.PROMISE: AlreadyReservedError,
@@ -90,9 +91,9 @@ TRANSITIONS: dict[State, dict[Event, State | type[ReservationError]]] = {
         Event.ASSUME: AlreadyReservedError,
         Event.BIND: State.BOUND,  # again, after one without an answer
         Event.SEE: State.SEEN,
-        Event.FORGET: State.EXPIRED,
-        Event.EXPIRE: State.EXPIRED,
-        Event.REMOVE: State.EXPIRED,
+        Event.FORGET: State.ENDED,
+        Event.UNBOUND: State.ENDED,
+        Event.REMOVE: State.ENDED,
     },
     State.SEEN: {
         Event.PROMISE: AlreadyReservedError,
@@ -102,19 +103,19 @@ TRANSITIONS: dict[State, dict[Event, State | type[ReservationError]]] = {
         Event.BIND: PodSeenError,
         Event.SEE: State.SEEN,
         Event.FORGET: State.SEEN,  # only the cluster takes back what it shows
-        Event.EXPIRE: PodSeenError,
-        Event.REMOVE: State.EXPIRED,
+        Event.UNBOUND: PodSeenError,
+        Event.REMOVE: State.ENDED,
     },
-    State.EXPIRED: {
+    State.ENDED: {
         Event.PROMISE: State.PROMISED,
         Event.REDEEM: NotPromisedError,
-        Event.BREAK: State.EXPIRED,
+        Event.BREAK: State.ENDED,
         Event.ASSUME: State.ASSUMED,
-        Event.BIND: ReservationExpiredError,
+        Event.BIND: ReservationEndedError,
         Event.SEE: State.SEEN,
-        Event.FORGET: State.EXPIRED,
-        Event.EXPIRE: State.EXPIRED,
-        Event.REMOVE: State.EXPIRED,
+        Event.FORGET: State.ENDED,
+        Event.UNBOUND: State.ENDED,
+        Event.REMOVE: State.ENDED,
     },
 }
 
@@ -129,15 +130,33 @@ def next_state(state: State, event: Event) -> State:
 
 @dataclass(slots=True, eq=False)
 class Reservation:
-    """What one pod holds on one node. `state` changes only in this file."""
+    """What one pod holds on one node. `state` changes only in this file.
+
+    `gpus` are those of the decision or of the pod's annotation, and never change: a Binding under way carries them.
+    What is counted of them, while the node shows fewer GPUs or others hold them, is in `task` and `counted`.
+    """
 
     pod: PodFacts
     node: str
-    gpus: int  # bit set
+    gpus: int  # bit set; 0: none are known
     task: TaskClass  # what is counted: without the pod's GPUs where they are not free
     assumed_s: float = 0.0  # when it was assumed, monotonic
-    state: State = State.EXPIRED
-    binding_sent: bool = False  # a pod with claims is BOUND while they are written, before its Binding is sent
+    state: State = State.ENDED
+    counted: int = 0  # bit set: the GPUs that are counted, some that are free where none are known
+    sent_s: float | None = None  # when its latest Binding was sent; a pod with claims is BOUND while they are written
+    made: bool = False  # the API server answered that the Binding was made
+    refusal: str = ""  # the scheduler's latest refusal of the pod when it was assumed
+    asked_s: float = float("-inf")  # when the API server was last asked about the pod
+
+    @property
+    def changed_s(self) -> float:
+        """When it was assumed or a Binding was last sent."""
+        return self.assumed_s if self.sent_s is None else max(self.assumed_s, self.sent_s)
+
+    @property
+    def unsure(self) -> bool:
+        """Whether a Binding may be made of which the API server's answer is not known."""
+        return self.state is State.BOUND and not self.made
 
     def shows(self, pod: PodFacts) -> bool:
         """Whether the pod, as the cluster shows it, is where this reservation has it."""
@@ -197,12 +216,12 @@ class Reservations:
         reservation.state = next_state(reservation.state, Event.BIND)
 
     def end(self, uid: str, event: Event) -> Reservation | None:
-        """Forget, expire, break or remove. The reservation if it ended, None if there was none or it stays."""
+        """Forget, unbound, break or remove. The reservation if it ended, None if there was none or it stays."""
         reservation = self._by_uid.get(uid)
         if reservation is None:
             return None
         reservation.state = next_state(reservation.state, event)
-        return self._by_uid.pop(uid) if reservation.state is State.EXPIRED else None
+        return self._by_uid.pop(uid) if reservation.state is State.ENDED else None
 
     def withdraw(self, uid: str) -> Reservation | None:
         """Take a reservation out of the table without ending it; `adopt` puts it back."""
@@ -214,19 +233,20 @@ class Reservations:
             raise AlreadyReservedError(f"{reservation.pod.uid} has a reservation")
         self._by_uid[reservation.pod.uid] = reservation
 
-    def due(self, now_s: float, in_sync: bool) -> list[str]:
-        """Uids of pods whose reservation expires. Bound ones only where a watch in sync would have shown the pod."""
-        patience_s = {State.ASSUMED: ASSUMED_S} | ({State.BOUND: BOUND_S} if in_sync else {})
+    def due(self, now_s: float) -> list[Reservation]:
+        """Those about which the API server is to be asked now: they end by its word, not by themselves."""
         return [
-            reservation.pod.uid
-            for reservation in self.unseen()
-            if now_s - reservation.assumed_s > patience_s.get(reservation.state, float("inf"))
+            reservation
+            for reservation in self
+            if reservation.state in (State.ASSUMED, State.BOUND)
+            and now_s - reservation.changed_s > ASK_AFTER_S
+            and now_s - reservation.asked_s >= ASK_AGAIN_S
         ]
 
     def _start(self, event: Event, reservation: Reservation) -> Reservation:
         known = self._by_uid.get(reservation.pod.uid)
-        reservation.state = next_state(known.state if known else State.EXPIRED, event)
+        reservation.state = next_state(known.state if known else State.ENDED, event)
         if known is not None:
-            known.state = State.EXPIRED
+            known.state = State.ENDED
         self._by_uid[reservation.pod.uid] = reservation
         return reservation

@@ -46,11 +46,19 @@ class Options:
 
 
 async def serve(config: Config, options: Options, access: Access, started: Callable[[Service, int], None]) -> None:
-    """Serve until SIGTERM or SIGINT. `started` is called with the service and the port once it listens."""
-    stop = asyncio.Event()
+    """Serve until SIGTERM or SIGINT. `started` is called with the service and the port once it listens.
+
+    After the signal no request is taken, and the outcome of every Binding is awaited before the lease is handed over. A
+    second signal ends that: then the lease is not handed over but expires.
+    """
+    stop, stop_now = asyncio.Event(), asyncio.Event()
     loop = asyncio.get_running_loop()
+
+    def end() -> None:
+        (stop_now if stop.is_set() else stop).set()
+
     for ending in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(ending, stop.set)
+        loop.add_signal_handler(ending, end)
     async with Client(access, config.server.timeout_s) as client:
         if config.reads_claims():
             await check_claims(client)
@@ -83,16 +91,36 @@ async def serve(config: Config, options: Options, access: Access, started: Calla
         started(service, runner.addresses[0][1])
         stopping: asyncio.Task[Any] = asyncio.create_task(stop.wait())
         done, _ = await asyncio.wait([*tasks, stopping], return_when=asyncio.FIRST_COMPLETED)
-        await runner.cleanup()  # accepts no more requests, lets running ones finish
+        for task in done:
+            if task is not stopping and task.exception() is not None:
+                log.error("%s stopped: %r", task.get_name(), task.exception())
+        await hand_over(service, [task for task in tasks if task.get_name() == "sleep"], stop_now)
+        await runner.cleanup()  # lets running requests finish
         if probes is not None:
             await probes.cleanup()
-        await service.lease.leave()
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         for task in done:
             if task is not stopping and task.exception() is not None:
                 raise RunError(f"{task.get_name()} stopped: {task.exception()!r}") from task.exception()
+
+
+async def hand_over(service: Service, acting: list[asyncio.Task[Any]], stop_now: asyncio.Event) -> None:
+    """Take no more work, stop `acting`, await every Binding, then release the lease, unless `stop_now` is set first."""
+    service.stopping = True
+    for task in acting:
+        task.cancel()
+    await asyncio.gather(*acting, return_exceptions=True)
+    drained, hurried = asyncio.ensure_future(service.settler.drain()), asyncio.ensure_future(stop_now.wait())
+    await asyncio.wait([drained, hurried], return_when=asyncio.FIRST_COMPLETED)
+    hurried.cancel()
+    if drained.done():
+        drained.result()
+        await service.lease.leave()
+        return
+    drained.cancel()
+    log.warning("stopped before the outcome of every Binding was known: the lease is not handed over, it expires")
 
 
 async def listen(service: Service, host: str, port: int, only_probes: bool) -> web.AppRunner:
@@ -128,7 +156,7 @@ async def run_events(service: Service) -> None:
 async def run_tidy(service: Service) -> None:
     while True:
         await asyncio.sleep(TIDY_EVERY_S)
-        service.tidy()
+        await service.tidy()
         await service.choose_again()
 
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
 from collections import OrderedDict
 from itertools import islice
 from typing import Any
@@ -32,6 +31,7 @@ from wattpack.kube.metrics import Metrics
 from wattpack.kube.objects import NODE, POD, Node, Pod, Unreadable
 from wattpack.kube.questions import Standing, State, explain_now, now_text, state_of
 from wattpack.kube.ranking import Ranking, scores_json
+from wattpack.kube.settle import Settler
 from wattpack.kube.shadow import Shadow
 from wattpack.kube.sleep.keeper import Keeper
 from wattpack.kube.sleep.promises import waits
@@ -44,6 +44,7 @@ from wattpack.kube.wire import (
     FilterAnswer,
     answer_for,
     offered_names,
+    wrong_name,
 )
 from wattpack.model.fit import VERDICT_WORDS
 
@@ -73,6 +74,9 @@ class Service:
         self.events = Events(client, self.metrics, config.events)
         self.claim_binder = ClaimBinder(self)
         self.binder = Binder(self)
+        self.settler = Settler(self)
+        self.lease.busy = lambda: self.settler.busy
+        self.stopping = False  # no more requests are taken; Bindings under way are finished
         self.shadow = Shadow(self.view, self.metrics) if config.mode == "shadow" else None
         self.decisions: OrderedDict[tuple[str, str], Decision] = OrderedDict()
         self.sleep: Keeper | None = None
@@ -139,6 +143,8 @@ class Service:
             raise RefusedError("the cache is not in sync with the cluster yet")
         if not await self.lease.held():
             raise RefusedError(f"another replica decides: {self.lease.holder or 'the lease could not be taken'}")
+        if self.stopping:  # asked last: from here to the Binding nothing else is awaited
+            raise RefusedError("this replica is stopping")
 
     # ---- the verbs
 
@@ -146,14 +152,17 @@ class Service:
         """Decide, reserve, and answer with the chosen node alone; in mode `score` with every node that fits."""
         try:
             await self.may_decide()
-            pod = self.view.read(args.pod)
+            pod = self.read_asked(args.pod)
         except (RefusedError, Unreadable) as fault:
             self.metrics.count("wattpack_decisions_total", policy=self.config.policy, outcome="error")
             return FilterAnswer(error=f"wattpack: {fault}")
         kept = self.view.cluster.keeps(pod.uid)
         if kept is not None:  # the scheduler does not know of the Binding yet
-            return answer_for(args, [name for name in offered_names(args) if name == kept.node])
+            if kept.node not in offered_names(args):  # an error, which it tries again sooner than a refusal
+                return FilterAnswer(error=f"wattpack: the pod was bound to {kept.node}, or may still be")
+            return answer_for(args, [kept.node])
         if self.sleep is not None and (promised := self.sleep.promises.answer(pod, args)) is not None:
+            self.settler.note(pod.uid, args.pod)
             return promised
         numbers, _ = self.ranking_of_nodes().asked(args)
         decision = self.decide(pod, numbers, args.pod)
@@ -172,7 +181,7 @@ class Service:
         """JSON: 10 for the chosen node, 0 to 9 for the others by their total score."""
         try:
             await self.may_decide()
-            pod = self.view.read(args.pod)
+            pod = self.read_asked(args.pod)
         except (RefusedError, Unreadable):
             return b"[]"  # kube-scheduler ignores errors here; filter and bind report them
         kept = self.view.cluster.keeps(pod.uid)
@@ -182,6 +191,13 @@ class Service:
         if self.decide(pod, numbers, args.pod) is None:
             return scores_json(dict.fromkeys(unknown, 0))
         return self.ranking.answer(self.view.cluster.choice, numbers, unknown)
+
+    def read_asked(self, pod: Pod) -> PodFacts:
+        """The pod of a request; raises Unreadable. Its names become part of paths: of its events, and to read it."""
+        metadata = pod.metadata
+        if wrong := wrong_name(pod=metadata.name, namespace=metadata.namespace, uid=metadata.uid):
+            raise Unreadable(wrong)
+        return self.view.read(pod)
 
     def ranking_of_nodes(self) -> Ranking:
         """Names and numbers of the nodes as the engine has them; rebuilt when the nodes change."""
@@ -222,6 +238,7 @@ class Service:
         if placed:
             before = cluster.placed_power_w(), cluster.fragmentation_gpus()
             self.view.assume(pod, decision, devices)
+            self.settler.note(pod.uid, shown)
             decision.watts = cluster.placed_power_w() - before[0]
             decision.fragmentation_gpus = cluster.fragmentation_gpus() - before[1]
         else:
@@ -267,13 +284,13 @@ class Service:
         if len(self.decisions) > KEPT:
             self.decisions.popitem(last=False)
 
-    def tidy(self) -> None:
-        """Every few seconds: end reservations that have expired, learn the target again."""
+    async def tidy(self) -> None:
+        """Every few seconds: ask about reservations that the watch leaves open, learn the target again."""
         if self.view.claim_pods is not None:
             self.view.claim_pods.refresh()
             if self.shadow:
                 self.shadow.nodes_changed()
-        self.view.cluster.expire(time.monotonic(), in_sync=self.ready)
+        await self.settler.settle()
         self.view.cluster.in_step.relearn()
 
     # ---- a policy that is chosen

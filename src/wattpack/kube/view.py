@@ -129,10 +129,14 @@ class View:
     # ---- pods
 
     def replace_pods(self, pods: list[Pod]) -> None:
-        """The whole list: pods that are not in it are gone, whether they have a reservation or not."""
-        there = {pod.metadata.uid for pod in pods}
-        known = set(self.pods) | set(self.unreadable_pods) | self.cluster.reservations.uids()
-        for gone in known - there:
+        """The whole list: pods that were shown before and are not in it are gone.
+
+        A pod that was never shown may be newer than the list: `settle.py` asks about its reservation. A promise ends,
+        as no Binding is under way.
+        """
+        known = self.pods.keys() | self.unreadable_pods.keys()
+        known |= {reservation.pod.uid for reservation in self.cluster.reservations.promises()}
+        for gone in known - {pod.metadata.uid for pod in pods}:
             self.remove_pod(gone)
         for pod in pods:
             self.update_pod(pod)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Annotated, Any, TypeVar
 
@@ -74,6 +75,17 @@ class Wrong(msgspec.Struct, gc=False):
     error: str
 
 
+# Names become part of a path. Lengths as Kubernetes limits them; a uid may be anything without a sign of an address.
+LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+SUBDOMAIN = re.compile(rf"(?=.{{1,253}}$){LABEL}(\.{LABEL})*")
+NAME_PATTERNS = {
+    "namespace": re.compile(rf"(?=.{{1,63}}$){LABEL}"),
+    "pod": SUBDOMAIN,
+    "node": SUBDOMAIN,
+    "template": SUBDOMAIN,
+    "uid": re.compile(r"(?=.{1,253}$)[A-Za-z0-9]([-._:A-Za-z0-9]*[A-Za-z0-9])?"),
+}
+
 ARGS = msgspec.json.Decoder(ExtenderArgs)
 LOWER_ARGS = msgspec.json.Decoder(LowerArgs)
 BINDING_ARGS = msgspec.json.Decoder(BindingArgs)
@@ -138,3 +150,11 @@ def answer_for(args: ExtenderArgs, names: list[str]) -> FilterAnswer:
     items = (args.nodes.items if args.nodes else None) or []
     kept = [item for item in items if str(NODE_ITEM.decode(item).metadata.get("name", "")) in wanted]
     return FilterAnswer(nodes=Nodes(kept))
+
+
+def wrong_name(**names: str) -> str:
+    """What is wrong with the names of a request, by their kind; "" if nothing."""
+    for kind, name in names.items():
+        if not NAME_PATTERNS[kind].fullmatch(name):
+            return f"{kind} {name[:100]!r}, expected the {'uid' if kind == 'uid' else 'name'} of a Kubernetes object"
+    return ""
