@@ -16,6 +16,7 @@ import pytest
 from e2e.emulator import BMC, Emulator
 from e2e.processes import Processes
 from kube.api_in_memory import InMemory
+from kube.switches.bmc import sure
 from kube.switches.certificate import self_signed
 from wattpack.kube.switches.config import RedfishConfig, SwitchConfig
 from wattpack.kube.switches.registry import new_switch
@@ -68,7 +69,7 @@ def test_two_hundred_machines_of_one_process_are_read_and_ten_are_switched_off_a
             everybody = [machine(emulator, node) for node in NODES]
             assert await asyncio.gather(*(switch.read(each) for each in everybody)) == [Power.ON] * 200
             some = everybody[:10]
-            await asyncio.gather(*(switch.turn_off(each) for each in some))
+            await asyncio.gather(*(switch.turn_off(each, sure) for each in some))
             await wait_for(switch, some, Power.OFF)
             assert [emulator.power(node) for node in NODES[:10]] == ["Off"] * 10
             assert emulator.power(NODES[10]) == "On"

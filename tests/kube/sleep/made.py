@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Callable
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import msgspec
 
@@ -14,7 +17,7 @@ from wattpack.kube.sleep.config import SleepConfig
 from wattpack.kube.sleep.keeper import Keeper
 from wattpack.kube.sleep.record import RECORD, TAINT, Record, is_marked, record_of
 from wattpack.kube.sleep.states import State
-from wattpack.kube.switches.switch import Machine, Power, SwitchError
+from wattpack.kube.switches.switch import Machine, Power, Sure, SwitchError
 from wattpack.kube.wire import FilterAnswer
 
 POOL = "pool=gpu"
@@ -36,6 +39,8 @@ class Machines:
         self.slow = False
         self.orders: list[tuple[str, str]] = []
         self.kill_at = ""  # "off" or "on": the process ends when this order would be sent
+        self.before_off: Callable[[], None] = lambda: None  # what happens while the switch prepares its order
+        self.hangs_s = 0.0  # how long it prepares, on the real clock
 
     async def read(self, machine: Machine) -> Power:
         self.answer(machine)
@@ -45,7 +50,9 @@ class Machines:
             return Power.CHANGING
         return Power.ON if self.on[machine.node] else Power.OFF
 
-    async def turn_off(self, machine: Machine) -> None:
+    async def turn_off(self, machine: Machine, sure: Sure) -> None:
+        await self.meanwhile()
+        await sure()
         self.order(machine, "off")
 
     async def turn_on(self, machine: Machine) -> None:
@@ -53,6 +60,11 @@ class Machines:
 
     async def close(self) -> None:
         pass
+
+    async def meanwhile(self) -> None:
+        self.before_off()
+        if self.hangs_s:
+            await asyncio.sleep(self.hangs_s)
 
     def order(self, machine: Machine, what: str) -> None:
         if self.kill_at == what:
@@ -84,6 +96,12 @@ class Api(InMemory):
         self.slices: list[dict[str, Any]] = []
         self.patches: list[str] = []  # state written, or "" for a record that was erased
         self.kill_after = 0  # the process ends after this many patches from now
+        self.claims: list[dict[str, Any]] = []
+        self.claim_versions = ["v1"]  # of resource.k8s.io that are served
+        self.live_fault: ApiError | None = None  # why pods and claims cannot be listed
+        self.live_answer: bytes | None = None  # what a proxy answers in place of a list
+        self.page = 500  # objects on one page
+        self.before_live: Callable[[], None] = lambda: None  # what happens right before a live list
 
     async def call(self, method: str, path: str, body: Any = None, timeout_s: float | None = None) -> bytes:
         if self.away:
@@ -92,9 +110,10 @@ class Api(InMemory):
             return self.patch(path.rsplit("/", 1)[1], body)
         if method == "GET" and path.startswith("/api/v1/namespaces/") and path.count("/") == 4:
             return msgspec.json.encode({"metadata": {"labels": self.labels}})
-        if path.startswith("/apis/resource.k8s.io/"):
-            items = self.slices if "/resourceslices" in path else []
-            return msgspec.json.encode({"metadata": {"resourceVersion": "1"}, "items": items})
+        if method == "GET" and path.startswith("/api/v1/pods?"):
+            return self.live_list("PodList", path, list(self.pods.values()))
+        if path.startswith("/apis/resource.k8s.io"):
+            return self.resources(path)
         if path.endswith("/eviction"):
             name = body["metadata"]["name"]
             if self.budget_refuses:
@@ -103,6 +122,36 @@ class Api(InMemory):
             del self.pods[name]
             return b"{}"
         return await super().call(method, path, body, timeout_s)
+
+    def resources(self, path: str) -> bytes:
+        """The group resource.k8s.io."""
+        parts = urlsplit(path).path.split("/")[3:]
+        if not parts and self.claim_versions:
+            versions = [{"groupVersion": f"resource.k8s.io/{one}", "version": one} for one in self.claim_versions]
+            return msgspec.json.encode({"kind": "APIGroup", "versions": versions})
+        if not parts or parts[0] not in self.claim_versions:
+            raise ApiError(404, "the server could not find the requested resource")
+        if parts[1:] == ["resourceclaims"]:
+            return self.live_list("ResourceClaimList", path, self.claims)
+        items = self.slices if parts[1:] == ["resourceslices"] else []
+        return msgspec.json.encode({"metadata": {"resourceVersion": "1"}, "items": items})
+
+    def live_list(self, kind: str, path: str, objects: list[dict[str, Any]]) -> bytes:
+        """The newest objects, page by page, as an API server answers where no resourceVersion is asked for."""
+        self.before_live()
+        if self.live_fault is not None:
+            raise self.live_fault
+        if self.live_answer is not None:
+            return self.live_answer
+        asked = parse_qs(urlsplit(path).query)
+        assert "resourceVersion" not in asked, "a list at a version may be answered from a cache"
+        for key, _, value in (wish.partition("=") for wish in asked.get("fieldSelector", [])):
+            assert key == "spec.nodeName"
+            objects = [one for one in objects if one["spec"].get("nodeName") == value]
+        start = int(asked.get("continue", ["0"])[0])
+        end = start + min(self.page, int(asked["limit"][0]))
+        metadata = {"resourceVersion": str(self.version), "continue": str(end) if end < len(objects) else ""}
+        return msgspec.json.encode({"kind": kind, "metadata": metadata, "items": objects[start:end]})
 
     def patch(self, name: str, body: Any) -> bytes:
         node = self.nodes[name]
@@ -147,6 +196,17 @@ class Api(InMemory):
         spec = {"driver": "gpu.nvidia.com", "nodeName": name, "pool": pool, "devices": devices}
         self.slices.append({"metadata": {"name": name, "resourceVersion": "1"}, "spec": spec})
 
+    def add_claim(self, name: str, node: str, *consumers: str) -> None:
+        """A claim that is allocated on the node, and for which pods (by uid) it is reserved."""
+        wish = {"key": "metadata.name", "operator": "In", "values": [node]}
+        allocation = {
+            "devices": {"results": [{"request": "r", "driver": "nic.example", "pool": node, "device": "nic-0"}]},
+            "nodeSelector": {"nodeSelectorTerms": [{"matchFields": [wish]}]},
+        }
+        reserved = [{"resource": "pods", "name": uid.removeprefix("uid-"), "uid": uid} for uid in consumers]
+        metadata = {"name": name, "namespace": "default", "uid": f"uid-{name}", "resourceVersion": "1"}
+        self.claims.append({"metadata": metadata, "status": {"allocation": allocation, "reservedFor": reserved}})
+
     def taint(self, name: str, key: str) -> None:
         self.nodes[name]["spec"]["taints"].append({"key": key, "effect": "NoSchedule"})
         self.changed(name)
@@ -165,13 +225,15 @@ class World:
     def __init__(self, machines: int = 3, **sleep: Any) -> None:
         self.api, self.machines, self.time_s = Api(), Machines(), 1000.0
         given = {"mode": "act", "nodes": POOL, "reserve": 0, "idle": "10m", "floor": 0, "power": "command"}
-        self.config = msgspec.convert({**given, "command": {"argv": ["true"]}, **sleep}, SleepConfig)
+        given |= {"binding_timeout": "5s", "command": {"argv": ["true"]}}
+        self.config = msgspec.convert({**given, **sleep}, SleepConfig)
         for i in range(machines):
             self.add(f"n{i}")
         self.service: Service
         self.wall_s = 1.8e9  # the wall clock jumps; the other one, `time_s`, does not
         self.boot_s = 0.0  # from power to a kubelet that is Ready
         self.booting: dict[str, float] = {}
+        self.silent = False  # the watch of pods is open and shows nothing
 
     def add(self, name: str, **more: Any) -> None:
         self.api.add_machine(name, **more)
@@ -201,7 +263,8 @@ class World:
             self.follow()
             if not self.api.away:
                 await self.service.nodes.relist()
-                await self.service.pods.relist()
+                if not self.silent:
+                    await self.service.pods.relist()
             await self.keeper.step(wait=True)
 
     def follow(self) -> None:

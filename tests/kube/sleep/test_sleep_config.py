@@ -67,3 +67,24 @@ def test_a_selector_that_is_none_is_refused(text: str) -> None:
 )
 def test_a_selector_selects_as_kubectl_does(text: str, labels: dict[str, str], selected: bool) -> None:
     assert selects(parse_selector(text), labels) is selected
+
+
+def test_the_binding_timeout_is_that_of_kube_scheduler_unless_it_is_set() -> None:
+    sleep = parse_config(ACT.encode(), "file").sleep
+    assert sleep is not None
+    assert (sleep.binding_timeout_s, sleep.schedulers) == (600.0, ("wattpack",))
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ('binding_timeout = "4s"', "sleep.binding_timeout: 4s, expected 5s or more"),
+        ('binding_timeout = "soon"', "sleep.binding_timeout: "),
+        ("schedulers = []", "sleep.schedulers: expected one name or more"),
+        ('schedulers = [""]', "sleep.schedulers: expected one name or more"),
+    ],
+)
+def test_a_time_too_short_and_no_scheduler_are_refused(line: str, said: str) -> None:
+    with pytest.raises(UserError) as told:
+        parse_config(ACT.replace('nodes = "pool=gpu"', f'nodes = "pool=gpu"\n{line}').encode(), "file")
+    assert said in str(told.value)

@@ -194,3 +194,72 @@ async def test_fit_names_the_node_asleep_that_would_wake_for_a_pod_and_promises_
     assert promised is not None
     assert decision.watts == promised.watts
     assert world.keeper.promises.would_make(world.api.add_pod("big", milli=1000, count=3)) is None
+
+
+# ---- whose pods
+
+
+def of_scheduler(world: World, name: str, scheduler: str) -> Pod:
+    waiting(world, name)
+    world.api.pods[name]["spec"]["schedulerName"] = scheduler
+    return world.api.pod(name)
+
+
+@in_a_loop
+async def test_a_waiting_pod_of_another_scheduler_wakes_no_node_and_keeps_none_on() -> None:
+    world = await World(machines=2).start()
+    of_scheduler(world, "theirs", "default-scheduler")
+    await world.all_asleep()
+    await world.step(times=30)
+    assert world.states() == [State.ASLEEP, State.ASLEEP]
+    assert ("on", "n0") not in world.machines.orders
+    assert world.service.view.cluster.reservations.promises() == []
+
+
+@in_a_loop
+async def test_waiting_pods_of_other_schedulers_do_not_hide_one_of_ours() -> None:
+    """No more than a hundred pods are looked at in a step: those of others are not among them."""
+    world = await (await World(machines=1).start()).all_asleep()
+    for i in range(150):
+        of_scheduler(world, f"theirs-{i}", "default-scheduler")
+    waiting(world, "ours")
+    await world.step()
+    assert [promise.pod.name for promise in world.service.view.cluster.reservations.promises()] == ["ours"]
+
+
+@in_a_loop
+async def test_a_waiting_pod_of_a_scheduler_that_the_configuration_names_wakes_a_node() -> None:
+    world = await (await World(machines=1, schedulers=["wattpack", "batch"]).start()).all_asleep()
+    of_scheduler(world, "batch", "batch")
+    await world.until("n0", State.AWAKE, 30)
+
+
+@in_a_loop
+async def test_a_promise_on_a_node_to_a_pod_of_another_scheduler_is_not_taken_up_again() -> None:
+    """A version that looked at every pod wrote it there: the node does not wake for it after the update."""
+    world = await (await World(machines=1, schedulers=["wattpack", "batch"]).start()).all_asleep()
+    world.machines.away = True  # so that the promise stays on the Node
+    of_scheduler(world, "theirs", "batch")
+    await world.step(times=3)
+    record = world.record("n0")
+    assert record is not None
+    assert [promised.pod for promised in record.promised] == ["default/theirs"]
+    world.config = World(machines=0).config
+    await world.start()
+    await world.step(times=3)
+    assert world.service.view.cluster.reservations.promises() == []
+
+
+@in_a_loop
+async def test_a_waiting_pod_that_is_being_deleted_wakes_no_node() -> None:
+    world = await (await World(machines=1).start()).all_asleep()
+    waiting(world, "going")
+    world.api.pods["going"]["metadata"]["deletionTimestamp"] = "2026-01-05T10:00:00Z"
+    await world.step(times=5)
+    assert world.state("n0") is State.ASLEEP
+
+
+@in_a_loop
+async def test_fit_names_no_node_that_would_wake_for_a_pod_of_another_scheduler() -> None:
+    world = await (await World(machines=1).start()).all_asleep()
+    assert world.keeper.promises.would_make(of_scheduler(world, "theirs", "default-scheduler")) is None

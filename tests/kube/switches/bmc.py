@@ -79,6 +79,10 @@ async def switch_of(bmc: Bmc, folder: Path, path: str = "", **config: Any) -> As
             await switch.close()
 
 
+async def sure() -> None:
+    """The machine may be switched off."""
+
+
 def in_a_loop(test: Callable[[Path], Awaitable[None]]) -> Callable[[Path], None]:
     """The test, run to its end in a loop of its own, with a folder."""
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from kube.switches.bmc import in_a_loop
+from kube.switches.bmc import in_a_loop, sure
 from wattpack.kube.switches.command import Command
 from wattpack.kube.switches.config import CommandConfig
 from wattpack.kube.switches.switch import Machine, Power, SwitchError
@@ -33,7 +33,7 @@ def command(folder: Path, program: str = PROGRAM, timeout_s: float = 20) -> Comm
 @in_a_loop
 async def test_the_program_is_called_with_action_and_node_and_no_shell(folder: Path) -> None:
     switch = command(folder)
-    await switch.turn_off(MACHINE)
+    await switch.turn_off(MACHINE, sure)
     await switch.turn_on(MACHINE)
     assert await switch.read(MACHINE) is Power.OFF
     calls = (folder / "calls").read_text().splitlines()
@@ -51,7 +51,7 @@ async def test_what_goes_wrong_is_told_in_one_line_without_what_the_program_says
             await command(folder, program, timeout_s=0.7 if "sleep" in program else 20).read(MACHINE)
         assert "secret" not in str(caught.value)
     with pytest.raises(SwitchError, match=r"^gpu-7: /not/there: No such file or directory"):
-        await Command(CommandConfig(["/not/there"])).turn_off(MACHINE)
+        await Command(CommandConfig(["/not/there"])).turn_off(MACHINE, sure)
 
 
 @in_a_loop
@@ -61,7 +61,7 @@ async def test_what_the_program_has_started_ends_with_it(folder: Path) -> None:
     program = f"import subprocess, sys; subprocess.Popen([sys.executable, '-c', {child!r}])"
     started = time.monotonic()
     with pytest.raises(SwitchError, match="not done within"):
-        await command(folder, program, timeout_s=1).turn_off(MACHINE)
+        await command(folder, program, timeout_s=1).turn_off(MACHINE, sure)
     await asyncio.sleep(max(0.0, 4 - (time.monotonic() - started)))
     assert not (folder / "late").exists()
 
@@ -69,5 +69,5 @@ async def test_what_the_program_has_started_ends_with_it(folder: Path) -> None:
 @pytest.mark.parametrize("name", ["--force", "-rf", "a b", "", "a;b", "../x"])
 def test_a_name_that_is_none_of_a_node_is_not_passed_on(tmp_path: Path, name: str) -> None:
     with pytest.raises(SwitchError, match="no name of a Node"):
-        asyncio.run(command(tmp_path).turn_off(Machine(name, {}, "")))
+        asyncio.run(command(tmp_path).turn_off(Machine(name, {}, ""), sure))
     assert not (tmp_path / "calls").exists()

@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from kube.api_in_memory import InMemory, in_a_loop
+from kube.switches.bmc import sure
 from wattpack.kube.client import ApiError
 from wattpack.kube.switches.config import Metal3Config
 from wattpack.kube.switches.metal3 import Metal3
@@ -64,7 +65,7 @@ async def test_a_host_is_switched_once_by_its_spec() -> None:
     switch = Metal3(Metal3Config(), client)
     await switch.turn_on(MACHINE)
     for _ in range(2):
-        await switch.turn_off(MACHINE)
+        await switch.turn_off(MACHINE, sure)
     assert await switch.read(MACHINE) is Power.CHANGING
     client.host["status"]["poweredOn"] = False
     assert await switch.read(MACHINE) is Power.OFF
@@ -81,7 +82,7 @@ async def test_a_host_that_metal3_does_not_switch_is_an_error() -> None:
     for stopped in ("paused", "detached"):
         client.host["metadata"]["annotations"] = {f"baremetalhost.metal3.io/{stopped}": ""}
         with pytest.raises(SwitchError, match=f"gpu-7: its BareMetalHost has .*{stopped}, with which"):
-            await Metal3(Metal3Config(), client).turn_off(MACHINE)
+            await Metal3(Metal3Config(), client).turn_off(MACHINE, sure)
     assert not any(method == "PATCH" for method, _, _ in client.sent)
 
 

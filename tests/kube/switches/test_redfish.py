@@ -11,7 +11,7 @@ import pytest
 from aiohttp import web
 
 from kube.api_in_memory import InMemory
-from kube.switches.bmc import PASSWORD, SYSTEM, USER, Bmc, in_a_loop, switch_of
+from kube.switches.bmc import PASSWORD, SYSTEM, USER, Bmc, in_a_loop, sure, switch_of
 from kube.switches.certificate import self_signed
 from wattpack.kube.switches.config import RedfishConfig
 from wattpack.kube.switches.credentials import Credential
@@ -49,13 +49,13 @@ async def test_the_power_state_is_read_from_the_only_system_of_the_bmc(folder: P
 async def test_a_machine_is_shut_down_gracefully_never_cut_off(folder: Path) -> None:
     bmc = Bmc()
     async with switch_of(bmc, folder) as (switch, machine):
-        await switch.turn_off(machine)
+        await switch.turn_off(machine, sure)
         assert await switch.read(machine) is Power.OFF
         await switch.turn_on(machine)
         assert await switch.read(machine) is Power.ON
         bmc.allowed = ["On", "ForceOff"]
         with pytest.raises(SwitchError, match="does not offer GracefulShutdown, only On, ForceOff"):
-            await switch.turn_off(machine)
+            await switch.turn_off(machine, sure)
     assert bmc.resets == ["GracefulShutdown", "On"]
 
 
@@ -68,7 +68,7 @@ async def test_an_order_that_is_carried_out_already_is_not_sent_again(folder: Pa
             await switch.turn_on(machine)
         for state in ("Off", "PoweringOff"):
             bmc.power = state
-            await switch.turn_off(machine)
+            await switch.turn_off(machine, sure)
     assert bmc.resets == []
 
 
@@ -77,7 +77,7 @@ async def test_a_bmc_that_names_no_reset_types_or_no_target_is_asked_at_the_usua
     bmc = Bmc()
     bmc.allowed, bmc.target = None, ""
     async with switch_of(bmc, folder, SYSTEM) as (switch, machine):
-        await switch.turn_off(machine)
+        await switch.turn_off(machine, sure)
     assert bmc.asked[-1] == ("POST", f"{SYSTEM}/Actions/ComputerSystem.Reset", {"ResetType": "GracefulShutdown"})
 
 
@@ -86,7 +86,7 @@ async def test_a_slow_bmc_is_given_up_after_the_time_limit(folder: Path) -> None
     bmc = Bmc()
     bmc.delay_s = 5
     async with switch_of(bmc, folder, SYSTEM, timeout_s=0.2) as (switch, machine):
-        for order in (switch.read, switch.turn_off, switch.turn_on):
+        for order in (switch.read, lambda one: switch.turn_off(one, sure), switch.turn_on):
             with pytest.raises(SwitchError, match=r"no answer within 0\.2 s") as caught:
                 await order(machine)
             shows_no_credential(caught.value)
@@ -103,7 +103,7 @@ async def test_a_bmc_that_refuses_is_told_with_its_message_identifier_only(folde
         for echo in (PASSWORD, f"no\nuser {USER}"):
             bmc.answer = web.json_response({"error": {"@Message.ExtendedInfo": [{"MessageId": echo}]}}, status=503)
             with pytest.raises(SwitchError, match=r"answered 503$") as caught:
-                await switch.turn_off(machine)
+                await switch.turn_off(machine, sure)
             shows_no_credential(caught.value)
 
 
@@ -177,7 +177,7 @@ async def test_a_bmc_cannot_send_the_password_elsewhere(folder: Path) -> None:
         elsewhere = other.config.addresses["node-1"]
         bmc.target = f"{elsewhere}/reset"
         with pytest.raises(SwitchError, match="points to another host, which was not called"):
-            await switch.turn_off(machine)
+            await switch.turn_off(machine, sure)
         bmc.answer = web.Response(status=307, headers={"Location": elsewhere})
         with pytest.raises(SwitchError, match="answered 307"):
             await switch.read(machine)
@@ -241,7 +241,7 @@ def test_nothing_that_is_logged_holds_a_credential(tmp_path: Path, caplog: pytes
     async def work(folder: Path) -> None:
         bmc = Bmc()
         async with switch_of(bmc, folder, SYSTEM) as (switch, machine):
-            await switch.turn_off(machine)
+            await switch.turn_off(machine, sure)
             bmc.answer = web.Response(status=500, text="broken")
             with pytest.raises(SwitchError):
                 await switch.turn_on(machine)

@@ -10,7 +10,7 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from kube.switches.bmc import in_a_loop
+from kube.switches.bmc import in_a_loop, sure
 from wattpack.kube.switches.config import WebhookConfig
 from wattpack.kube.switches.switch import Machine, Power, SwitchError
 from wattpack.kube.switches.webhook import Webhook
@@ -42,7 +42,7 @@ async def with_hook(folder: Path, **config: Any) -> tuple[TestServer, Webhook, l
 async def test_orders_and_questions_are_posted_with_the_token_of_the_file(folder: Path) -> None:
     server, switch, asked, _ = await with_hook(folder)
     try:
-        await switch.turn_off(MACHINE)
+        await switch.turn_off(MACHINE, sure)
         await switch.turn_on(MACHINE)
         assert await switch.read(MACHINE) is Power.OFF
         (folder / "token").write_text("renewed")
@@ -74,10 +74,10 @@ async def test_what_goes_wrong_is_told_in_one_line_without_the_token(folder: Pat
             assert TOKEN not in str(caught.value)
         (folder / "token").unlink()
         with pytest.raises(SwitchError, match="token: No such file or directory, expected a token"):
-            await switch.turn_off(MACHINE)
+            await switch.turn_off(MACHINE, sure)
         (folder / "token").write_text("two\nlines")
         with pytest.raises(SwitchError, match="expected a token in one line"):
-            await switch.turn_off(MACHINE)
+            await switch.turn_off(MACHINE, sure)
     finally:
         await switch.close()
         await server.close()

@@ -16,9 +16,12 @@ from wattpack.model.counted import counted
 from wattpack.policies.expression import is_auto
 
 if TYPE_CHECKING:
+    from wattpack.kube.client import Client
     from wattpack.kube.config import Config
     from wattpack.kube.service import Service
     from wattpack.kube.shadow import ShadowTable
+    from wattpack.kube.sleep.config import SleepConfig
+    from wattpack.kube.view import View
 
 SHOWN = 20  # pods that the table of shadow mode names
 
@@ -167,17 +170,22 @@ async def reach(settings: Config, access: object) -> None:
             raise RunError(f"{access.server}: {fault}") from None
         view.replace_nodes(nodes[0])
         view.replace_pods(pods[0])
+        sleep = [] if settings.sleep is None else await sleep_lines(client, view, settings.sleep)
     cluster = view.cluster
     on_nodes, held = counted(len(cluster.nodes), "node"), counted(len(cluster.reservations), "pod")
     there = "it" if len(cluster.nodes) == 1 else "them"
     print(f"cluster {access.server}: {on_nodes}, {held} on {there}, {cluster.power_w():.0f} W modelled")
     if cluster.in_step.auto is not None and cluster.in_step.auto.choice is not None:
         print(f"  {cluster.in_step.auto.choice.text}")
-    if settings.sleep is not None:
-        from wattpack.kube.sleep.dry_run import dry_run
-
-        print("\n".join(dry_run(view, settings.sleep)))
+    for line in sleep:
+        print(line)
     for why in list(view.unreadable_nodes.values())[:10]:
         print(f"  left out: {why}")
     for why in list(view.unreadable_pods.values())[:10]:
         print(f"  {why}")
+
+
+async def sleep_lines(client: Client, view: View, sleep: SleepConfig) -> list[str]:
+    from wattpack.kube.sleep.dry_run import dry_run, looked_at, seen_at_once
+
+    return [*dry_run(view, sleep), *await looked_at(client, seen_at_once(view, sleep).would_sleep)]

@@ -2,12 +2,16 @@
 
 The record is written first and the order sent afterwards, so a restart in between repeats the order; orders may be
 repeated. A patch fails if the Node has changed since it was read: then nothing is done, and the next step looks again.
+Every order to switch off, the first and those repeated, of every switch, goes through `turn_off`: it leaves only right
+after a live look at the node, while this replica holds the lease.
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from typing import TYPE_CHECKING
+from collections.abc import Coroutine
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -15,6 +19,7 @@ from wattpack.kube.client import ApiError
 from wattpack.kube.objects import NODE, Node
 from wattpack.kube.sleep.evict import Evictions
 from wattpack.kube.sleep.find_out import FindOut
+from wattpack.kube.sleep.live_look import look_live
 from wattpack.kube.sleep.record import (
     WAKE,
     Record,
@@ -27,7 +32,7 @@ from wattpack.kube.sleep.record import (
     undo_of,
     write,
 )
-from wattpack.kube.sleep.states import GOING, State, next_state
+from wattpack.kube.sleep.states import GOING, Event, State, next_state
 from wattpack.kube.switches.switch import SwitchError
 
 if TYPE_CHECKING:
@@ -36,7 +41,13 @@ if TYPE_CHECKING:
 log = logging.getLogger("wattpack")
 ORDER_AGAIN_S = 30.0  # an order to a switch is repeated while the machine does not follow
 REST_S = 600.0  # a node that could not be emptied is not tried again for this long
+CANNOT_LOOK_S = 600.0  # that a node cannot be looked at is told once in this time
+LEASE_LOST = "{}: not switched off: this replica does not hold the lease any more"
 CONFLICT = 409
+
+
+class HeldError(Exception):
+    """Something is on the node: nothing was sent to the switch."""
 
 
 class CarryOut:
@@ -44,13 +55,16 @@ class CarryOut:
 
     def __init__(self, keeper: Keeper) -> None:
         self.keeper = keeper
-        self.ordered_s: dict[str, float] = {}  # when this process last sent an order
+        self.ordered_s: dict[str, float] = {}  # when this process last tried to send an order
+        self.not_sent: set[str] = set()  # turning off since this process marked them so, and nothing was sent yet
+        self.told_s: dict[str, float] = {}  # when people were told that a node cannot be looked at
         self.resting_until_s: dict[str, float] = {}
         self.find_out = FindOut(keeper)
         self.evictions = Evictions(keeper)
 
     def take_over(self, before: CarryOut) -> None:
         self.ordered_s, self.resting_until_s = before.ordered_s, before.resting_until_s
+        self.not_sent, self.told_s = before.not_sent, before.told_s
         self.find_out.take_over(before.find_out)
         self.evictions.movable = before.evictions.movable
 
@@ -72,7 +86,7 @@ class CarryOut:
         self.find_out.saw(node, state)
         found = await self.find_out.happened(node, record)
         if found is not None and (following := next_state(state, found[0])) is not state:
-            await self.enter(node, record, following, found[1])
+            await self.enter(node, record, following, found[1], found[0])
         elif record is None:
             if asked_of(node) == WAKE:  # it is awake: the wish is fulfilled
                 self.keeper.sight.empty_since_s.pop(name, None)
@@ -82,7 +96,7 @@ class CarryOut:
 
     # ---- what follows
 
-    async def enter(self, node: Node, record: Record | None, state: State, why: str) -> None:
+    async def enter(self, node: Node, record: Record | None, state: State, why: str, event: Event) -> None:
         """Write the state on the Node, then order the switch."""
         name, keeper = node.metadata.name, self.keeper
         if state is State.AWAKE:
@@ -91,7 +105,7 @@ class CarryOut:
                 return
             keeper.sight.empty_since_s.pop(name, None)
             if left in GOING:
-                self.resting_until_s[name] = keeper.now_s() + (REST_S if left is State.DRAINING else 0.0)
+                self.resting_until_s[name] = keeper.now_s() + (0.0 if left is State.MARKED else REST_S)
         else:
             changed = changed_record(node, record, state, why, keeper.promises.on(name))
             if state is State.MARKED:
@@ -103,11 +117,18 @@ class CarryOut:
         keeper.promises.entered(name, state)
         keeper.service.metrics.count("wattpack_sleep_changes_total", to=state.value)
         log.info("sleep: %s is %s: %s", name, state.value, why)
-        kind = "Warning" if state in (State.GIVEN_UP, State.LEFT_ALONE) else "Normal"
-        undo = f"; to undo: {undo_of(node)}" if kind == "Warning" else ""
-        keeper.service.events.add_node(node, kind, EVENT_REASON[state], f"{state.value}: {why}{undo}")
+        ends = state in (State.GIVEN_UP, State.LEFT_ALONE)
+        undo = f"; to undo: {undo_of(node)}" if ends else ""
+        kind, reason = "Warning" if ends else "Normal", EVENT_REASON[state]
+        if event is Event.HELD:
+            kind, reason = "Warning", "WattpackNotSwitchedOff"
+        keeper.service.events.add_node(node, kind, reason, f"{state.value}: {why}{undo}")
+        if state is State.TURNING_OFF:
+            self.not_sent.add(name)
+        else:
+            self.not_sent.discard(name)
         if record is not None and state in (State.TURNING_OFF, State.TURNING_ON):
-            await self.order(self.node(name), state)
+            await self.order(self.node(name), record)
 
     async def keep(self, node: Node, record: Record) -> None:
         """Nothing has happened: keep the record current, repeat an order that is not followed, evict pods."""
@@ -120,11 +141,12 @@ class CarryOut:
         if changed != record and not await self.patch(node, write(node, changed)):
             return
         if again:
-            await self.order(self.node(name), record.state)
+            await self.order(self.node(name), changed)
+            return
         if record.state is State.DRAINING and record.moving:
             await self.evictions.evict(name)
 
-    async def order(self, node: Node, state: State) -> None:
+    async def order(self, node: Node, record: Record) -> None:
         """Ask the switch. Only with the lease: another replica may have taken over while we waited."""
         name, keeper = node.metadata.name, self.keeper
         assert keeper.switch is not None
@@ -132,14 +154,69 @@ class CarryOut:
             return
         self.ordered_s[name] = keeper.now_s()
         try:
-            if state is State.TURNING_OFF:
-                await keeper.switch.turn_off(machine_of(node))
+            if record.state is State.TURNING_OFF:
+                await self.turn_off(node, record)
             else:
+                log.info("sleep: power on %s: %s; Node at %s", name, record.why, node.metadata.resource_version)
                 await keeper.switch.turn_on(machine_of(node))
+        except HeldError as held:
+            await self.held(node, record, str(held))
+        except ApiError as fault:
+            self.cannot_look(node, fault)
         except SwitchError as fault:
             keeper.service.metrics.count("wattpack_sleep_errors_total", what="switch")
             keeper.service.events.add_node(node, "Warning", "WattpackSwitchFailed", str(fault))
             log.warning("switch of %s: %s", name, fault)
+
+    async def turn_off(self, node: Node, record: Record) -> None:
+        """The only place that orders a machine off."""
+        name, keeper = node.metadata.name, self.keeper
+        assert keeper.switch is not None
+
+        async def sure() -> None:
+            """The switch awaits this right before its order leaves."""
+            seen = await look_live(keeper.service.client, name)
+            if seen.held:
+                raise HeldError(seen.words())
+            if keeper.service.lease.left_s() <= 0:
+                raise SwitchError(LEASE_LOST.format(name))
+            self.not_sent.discard(name)
+            version = node.metadata.resource_version
+            log.info("sleep: power off %s: %s; %s; Node at %s", name, record.why, seen.words(), version)
+
+        await self.while_leading(name, keeper.switch.turn_off(machine_of(node), sure))
+
+    async def while_leading(self, name: str, call: Coroutine[Any, Any, None]) -> None:
+        """A call of the switch, which may take long: it is ended when the lease runs out, as another one may decide."""
+        lease, task = self.keeper.service.lease, asyncio.ensure_future(call)
+        try:
+            while not task.done():
+                if (left_s := lease.left_s()) <= 0:
+                    raise SwitchError(LEASE_LOST.format(name))
+                await asyncio.wait({task}, timeout=left_s)
+            await task
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+    async def held(self, node: Node, record: Record, why: str) -> None:
+        """Something is on a node whose machine was to be switched off: it was not, at least not by this order."""
+        name = node.metadata.name
+        if name in self.not_sent:  # nor by any other
+            await self.enter(node, record, next_state(record.state, Event.HELD), why, Event.HELD)
+        elif not record.wake:  # an earlier order may still be followed: the node wakes then, or when that is too late
+            await self.patch(node, write(node, msgspec.structs.replace(record, wake=why)))
+
+    def cannot_look(self, node: Node, fault: ApiError) -> None:
+        """Without a live look no machine goes off: people are told, since it may be a right that is missing."""
+        name, keeper = node.metadata.name, self.keeper
+        keeper.service.metrics.count("wattpack_sleep_errors_total", what="api")
+        log.warning("sleep of %s: what is on it cannot be read: %s", name, fault)
+        now_s = keeper.now_s()
+        if now_s - self.told_s.get(name, float("-inf")) >= CANNOT_LOOK_S:
+            self.told_s[name] = now_s
+            words = f"not switched off, since what is on it cannot be read: {fault}"
+            keeper.service.events.add_node(node, "Warning", "WattpackNotSwitchedOff", words)
 
     async def patch(self, node: Node, body: object) -> bool:
         """Whether it was written. False: the Node has changed since it was read."""

@@ -13,6 +13,7 @@ from wattpack.model.durations import seconds_of
 from wattpack.model.sleeping import RESERVE_PERCENT, reserve_of, reserve_text
 
 AUTO = "auto"
+LEAST_BINDING_S = 5.0  # a scheduler needs that long to see the taint at all
 SHUTDOWN_AND_WAKE_S = 360.0  # of a machine, for `idle = "auto"`: the defaults of `simulate --sleep`
 
 
@@ -26,6 +27,10 @@ class SleepConfig(SwitchConfig, forbid_unknown_fields=True, frozen=True, dict=Tr
     at_most: int = 5  # nodes in transition at once
     floor: int = 1  # nodes that stay awake, whatever the reserve
     per_hour: int = 60  # machines switched off within an hour
+    # A scheduler may still bind a pod that it assumed before it saw the taint. kube-scheduler waits that long for the
+    # volumes of a pod, and does not bind it afterwards (bindTimeoutSeconds, 600).
+    binding_timeout: str = "10m"
+    schedulers: tuple[str, ...] = ("wattpack",)  # only their waiting pods wake nodes
     wake_timeout: str = "15m"  # a node that is not Ready by then is given up, and another one is woken
     shutdown_timeout: str = "15m"  # a machine that is not off by then is given up
     drain_timeout: str = "1h"  # a node that is not empty by then stays awake
@@ -45,6 +50,10 @@ class SleepConfig(SwitchConfig, forbid_unknown_fields=True, frozen=True, dict=Tr
     def idle_s(self) -> float | None:
         """None: ski rental, by node."""
         return None if self.idle == AUTO else seconds_of(self.idle, "sleep.idle:")
+
+    @cached_property
+    def binding_timeout_s(self) -> float:
+        return seconds_of(self.binding_timeout, "sleep.binding_timeout:")
 
     @cached_property
     def wake_timeout_s(self) -> float:
@@ -70,7 +79,15 @@ class SleepConfig(SwitchConfig, forbid_unknown_fields=True, frozen=True, dict=Tr
 def problems_of_sleep(config: SleepConfig, service_mode: str) -> list[str]:
     """All errors in the values, one line each."""
     found = []
-    for name in ("selector", "idle_s", "wake_timeout_s", "shutdown_timeout_s", "drain_timeout_s", "reserve_text"):
+    for name in (
+        "selector",
+        "idle_s",
+        "binding_timeout_s",
+        "wake_timeout_s",
+        "shutdown_timeout_s",
+        "drain_timeout_s",
+        "reserve_text",
+    ):
         try:
             getattr(config, name)
         except UserError as fault:
@@ -78,6 +95,10 @@ def problems_of_sleep(config: SleepConfig, service_mode: str) -> list[str]:
     for name in ("at_most", "per_hour"):
         if getattr(config, name) < 1:
             found.append(f"sleep.{name}: {getattr(config, name)}, expected 1 or more")
+    if not any("binding_timeout" in one for one in found) and config.binding_timeout_s < LEAST_BINDING_S:
+        found.append(f"sleep.binding_timeout: {config.binding_timeout}, expected {LEAST_BINDING_S:g}s or more")
+    if not config.schedulers or not all(config.schedulers):
+        found.append("sleep.schedulers: expected one name or more, as in spec.schedulerName of pods")
     if config.floor < 0:
         found.append(f"sleep.floor: {config.floor}, expected 0 or more")
     if not 0 <= config.sleep_w <= 1e6:

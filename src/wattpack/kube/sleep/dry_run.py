@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 
+from wattpack.kube.client import ApiError, Client
 from wattpack.kube.sleep.config import SleepConfig
+from wattpack.kube.sleep.live_look import look_live
 from wattpack.kube.sleep.record import left_behind
 from wattpack.kube.sleep.sight import Sight
 from wattpack.kube.sleep.states import State
@@ -14,11 +16,30 @@ from wattpack.model.counted import counted
 SHOWN = 20  # names in a line
 
 
-def dry_run(view: View, config: SleepConfig) -> list[str]:
-    """Lines for people. How long nodes have been empty is not known here: those empty now count as long enough."""
+def seen_at_once(view: View, config: SleepConfig) -> Sight:
+    """How long nodes have been empty is not known here: those empty now count as long enough."""
     sight = Sight(config)
     sight.look(view, 0.0)
     sight.look(view, float("inf"))
+    return sight
+
+
+async def looked_at(client: Client, nodes: list[str]) -> list[str]:
+    """What a live look, as before a real order, finds on the nodes that would be switched off."""
+    lines = []
+    for name in nodes[:SHOWN]:
+        try:
+            seen = await look_live(client, name)
+        except ApiError as fault:
+            lines.append(f"    {name} would stay on: what is on it cannot be read: {fault}")
+            continue
+        lines.append(f"    {name}{' would stay on' if seen.held else ''}: {seen.words()}")
+    return lines
+
+
+def dry_run(view: View, config: SleepConfig) -> list[str]:
+    """Lines for people."""
+    sight = seen_at_once(view, config)
     others = sorted(sight.states.keys() - sight.selected)
     pool = sight.pool
     lines = [

@@ -9,8 +9,10 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
+from wattpack.kube.client import ApiError
 from wattpack.kube.constraints import is_ready
 from wattpack.kube.objects import Node
+from wattpack.kube.sleep.live_look import Evidence, look_live
 from wattpack.kube.sleep.record import (
     HOLD,
     WAKE,
@@ -28,8 +30,8 @@ if TYPE_CHECKING:
     from wattpack.kube.sleep.keeper import Keeper
 
 log = logging.getLogger("wattpack")
-SETTLE_S = 5.0  # between the mark and the drain: pods that a scheduler had sent there arrive
 READ_EVERY_S = 2.0  # the power of a machine in transition
+LOOK_EVERY_S = 5.0  # a live look at a node, where the one before could not be read
 WATCH_EVERY_S = 30.0  # the power of a machine that is off: a person may have turned it on
 Found = tuple[Event, str]
 
@@ -39,11 +41,12 @@ class FindOut:
         self.keeper = keeper
         self.entered: dict[str, tuple[State, float]] = {}
         self.read_s: dict[str, float] = {}  # when the power was last read
+        self.looked_s: dict[str, float] = {}  # when a live look was last tried
         self.seen_on: set[str] = set()  # nodes asleep whose machine was on when it was last read
         self.seen_not_ready: set[str] = set()  # nodes that were seen not Ready since they went off
 
     def take_over(self, before: FindOut) -> None:
-        self.entered, self.read_s = before.entered, before.read_s
+        self.entered, self.read_s, self.looked_s = before.entered, before.read_s, before.looked_s
         self.seen_on, self.seen_not_ready = before.seen_on, before.seen_not_ready
 
     def saw(self, node: Node, state: State) -> None:
@@ -91,10 +94,12 @@ class FindOut:
             if why := keeper.why_wake(name) or keeper.stopped:
                 return Event.WAKE, why
             if record.state is State.MARKED:
-                return (Event.SETTLED, record.why) if elapsed_s >= SETTLE_S else None
-            if name not in keeper.sight.busy:
-                return Event.EMPTY, record.why
-            return (Event.LATE, "it did not become empty in time") if self.is_late(record, elapsed_s) else None
+                if name in keeper.recalled:
+                    return Event.WAKE, "other nodes are to wake first"
+                return (Event.SETTLED, record.why) if elapsed_s >= keeper.config.binding_timeout_s else None
+            if name not in keeper.sight.busy and (seen := await self.look(node)) is not None:
+                return (Event.HELD, seen.words()) if seen.held else (Event.EMPTY, record.why)
+            return (Event.LATE, "it was not found empty in time") if self.is_late(record, elapsed_s) else None
         if record.state is State.ASLEEP and name in keeper.to_wake:
             return Event.TOLD if told else Event.WAKE, keeper.to_wake[name]
         if record.state is State.GIVEN_UP and asked_of(node) == WAKE:
@@ -114,9 +119,28 @@ class FindOut:
                 if before:
                     return Event.TOUCHED, "the machine was turned on by hand"
         if self.is_late(record, elapsed_s):
+            if record.state is State.TURNING_OFF:
+                if (seen := await self.look(node)) is None:
+                    return None  # given up, it would stay cordoned: first it must be known whether pods need it
+                if seen.held:
+                    return Event.WAKE, f"not off in time, and {seen.words()}"
             what = "off" if record.state is State.TURNING_OFF else "Ready"
             return Event.LATE, f"not {what} in time: {record.why}"
         return None
+
+    async def look(self, node: Node) -> Evidence | None:
+        """What is on the node by a live look; None: it was tried lately, or it cannot be read."""
+        name, now_s = node.metadata.name, self.keeper.now_s()
+        if now_s - self.looked_s.get(name, float("-inf")) < LOOK_EVERY_S:
+            return None
+        self.looked_s[name] = now_s
+        try:
+            seen = await look_live(self.keeper.service.client, name)
+        except ApiError as fault:
+            self.keeper.carry_out.cannot_look(node, fault)
+            return None
+        del self.looked_s[name]
+        return seen
 
     def is_late(self, record: Record, elapsed_s: float) -> bool:
         config = self.keeper.config

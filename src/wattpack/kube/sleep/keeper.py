@@ -66,6 +66,7 @@ class Keeper:
         self.asked_label_s = float("-inf")
         self.advised: set[str] = set()  # nodes that people were told of
         self.to_wake: dict[str, str] = {}  # node asleep -> why it is to wake now
+        self.recalled: set[str] = set()  # marked nodes that go back, since others are to wake and have no slot
         self.running: dict[str, asyncio.Task[None]] = {}  # by node
         self.starting: set[str] = set()  # nodes whose task begins a transition
         if before is not None:
@@ -151,12 +152,17 @@ class Keeper:
         reasons = {name: why for name in sorted(self.sight.in_states(State.ASLEEP)) if (why := self.why_wake(name))}
         for name in self.sight.would_wake:
             reasons.setdefault(name, "the reserve of free GPUs is short")
-        self.to_wake = {}
+        self.to_wake, short = {}, 0
         for name, why in reasons.items():
-            if name not in self.running and slots > 0:
+            if name in self.running:
+                continue
+            if slots > 0:
                 self.to_wake[name] = why
                 self.starting.add(name)
                 slots -= 1
+            else:
+                short += 1
+        self.recalled = set(sorted(self.sight.in_states(State.MARKED))[:short])
         left = min(
             slots,
             self.config.per_hour

@@ -52,6 +52,10 @@ class Promises:
         else:
             self.waiting[uid] = pod
 
+    def is_ours(self, scheduler: str) -> bool:
+        """Whether waiting pods of this scheduler may wake nodes: the pods of others will not come there."""
+        return scheduler in self.keeper.config.schedulers
+
     # ---- asked by the scheduler
 
     def answer(self, pod: PodFacts, args: ExtenderArgs) -> FilterAnswer | None:
@@ -90,7 +94,8 @@ class Promises:
     def would_make(self, pod: Pod) -> Decision | None:
         """For a question: the node that would wake for a pod that no node awake has room for; None: none would."""
         keeper = self.keeper
-        if pod.spec.resource_claims or not keeper.config.acts:
+        named = pod.spec.scheduler_name  # "": a file that leaves it open
+        if pod.spec.resource_claims or not keeper.config.acts or (named and not self.is_ours(named)):
             return None
         facts = keeper.service.view.read(pod)
         decision = self.find(pod, facts)
@@ -139,6 +144,8 @@ class Promises:
                 pod = view.pods.get(promised.uid)
                 if pod is None or pod.node or view.cluster.reservations.get(promised.uid) is not None:
                     continue
+                if not self.is_ours(pod.scheduler):  # promised by a version that looked at every pod
+                    continue
                 if record is not None and record.state in TIER_STATE and name in view.cluster.nodes:
                     gpus = [int(gpu) for gpu in promised.gpus.split("-") if gpu.isdecimal()]
                     view.cluster.promise(pod, name, gpus, self.keeper.now_s())
@@ -173,7 +180,9 @@ class Promises:
         service = self.keeper.service
         cluster, looked = service.view.cluster, 0
         for uid, pod in list(self.waiting.items()):
-            if looked >= WAITING or not is_unschedulable(pod) or cluster.reservations.get(uid) is not None:
+            if not self.is_ours(pod.spec.scheduler_name) or not is_unschedulable(pod):
+                continue
+            if looked >= WAITING or cluster.reservations.get(uid) is not None:
                 continue
             looked += 1
             try:
@@ -218,7 +227,9 @@ def waits(args: ExtenderArgs, node: str, state: str) -> FilterAnswer:
 
 
 def is_unschedulable(pod: Pod) -> bool:
-    """Whether a scheduler has tried and found no node."""
+    """Whether a scheduler has tried and found no node. A pod that is being deleted goes nowhere."""
+    if pod.metadata.deletion_timestamp is not None:
+        return False
     conditions = pod.status.conditions
     return any(c.type == "PodScheduled" and c.status == "False" and c.reason == "Unschedulable" for c in conditions)
 

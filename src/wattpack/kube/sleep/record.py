@@ -156,6 +156,8 @@ def changed_record(
         changed = msgspec.structs.replace(changed, wake="")  # it may still go off: only a person can tell
     if coming:
         changed = msgspec.structs.replace(changed, wake=record.wake or why)
+    if coming and record.state is State.TURNING_OFF:  # its kubelet looks Ready until it is off: only a new sign counts
+        changed = msgspec.structs.replace(changed, beat=beat_of(node))
     if coming and record.state in (State.LEFT_ALONE, State.GIVEN_UP):  # a person says: as it is, it is right
         beat = record.beat if record.state is State.GIVEN_UP else ""
         changed = msgspec.structs.replace(changed, taints=foreign_taints(node), beat=beat)

@@ -70,6 +70,9 @@ class Sight:
             if not reservation.pod.of_node and reservation.node in self.states:
                 pod = reservation.pod
                 self.busy.setdefault(reservation.node, []).append(f"{pod.namespace}/{pod.name}")
+        for uid, name in view.blocking.items():  # of these, a reservation may be missing
+            if name in self.states:
+                self.busy.setdefault(name, []).append(f"{uid}, which cannot be read,")
         for reservation in view.cluster.reservations.promises():
             pod = reservation.pod
             self.promised.setdefault(reservation.node, []).append(f"{pod.namespace}/{pod.name}")

@@ -26,6 +26,7 @@ class Event(Enum):
     SLEEP = "the rule lets it sleep"
     SETTLED = "pods on their way have had time to arrive"
     EMPTY = "no pod of a workload is left"
+    HELD = "a live look found something on it, and its machine was not ordered off"
     WAKE = "it is needed"
     OFF = "the machine is off"
     ON = "the machine is on"
@@ -35,7 +36,8 @@ class Event(Enum):
     TOLD = "a person wants it back"
 
 
-# Events that are not named change nothing: a node that turns off cannot be stopped, so it wakes once it is asleep.
+# Events that are not named change nothing: a machine that was ordered off cannot be stopped, so it wakes once it is
+# asleep.
 CHANGES: dict[State, dict[Event, State]] = {
     State.AWAKE: {Event.SLEEP: State.MARKED},
     State.MARKED: {
@@ -46,6 +48,7 @@ CHANGES: dict[State, dict[Event, State]] = {
     },
     State.DRAINING: {
         Event.EMPTY: State.TURNING_OFF,
+        Event.HELD: State.AWAKE,
         Event.WAKE: State.AWAKE,
         Event.TOLD: State.AWAKE,
         Event.LATE: State.AWAKE,
@@ -53,6 +56,8 @@ CHANGES: dict[State, dict[Event, State]] = {
     },
     State.TURNING_OFF: {
         Event.OFF: State.ASLEEP,
+        Event.HELD: State.AWAKE,
+        Event.WAKE: State.TURNING_ON,  # something is on it, and the machine has not followed the order in its time
         Event.LATE: State.GIVEN_UP,
         Event.TOUCHED: State.LEFT_ALONE,
     },

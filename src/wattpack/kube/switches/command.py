@@ -12,7 +12,7 @@ import re
 import signal
 
 from wattpack.kube.switches.config import CommandConfig
-from wattpack.kube.switches.switch import Machine, Power, SwitchError
+from wattpack.kube.switches.switch import Machine, Power, Sure, SwitchError
 
 NODE_NAME = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")  # so no name is taken for an option
 LARGEST_OUTPUT = 1000  # bytes that are read
@@ -31,7 +31,8 @@ class Command:
                 f"{machine.node}: {self.config.argv[0]} read printed something else than on, off, changing or unknown"
             ) from None
 
-    async def turn_off(self, machine: Machine) -> None:
+    async def turn_off(self, machine: Machine, sure: Sure) -> None:
+        await sure()
         await self._run(machine, "off")
 
     async def turn_on(self, machine: Machine) -> None:

@@ -8,7 +8,7 @@ import msgspec
 
 from wattpack.kube.client import ApiError, Client
 from wattpack.kube.switches.config import Metal3Config, filled
-from wattpack.kube.switches.switch import Machine, Power, SwitchError
+from wattpack.kube.switches.switch import Machine, Power, Sure, SwitchError
 
 HOSTS = "/apis/metal3.io/v1alpha1/namespaces/{}/baremetalhosts"
 # metal3://NAMESPACE/HOST/MACHINE (Cluster API), baremetalhost:///NAMESPACE/HOST/UID (OpenShift), metal3://UID (older)
@@ -62,8 +62,8 @@ class Metal3:
             return Power.CHANGING
         return Power.ON if host.status.powered_on else Power.OFF
 
-    async def turn_off(self, machine: Machine) -> None:
-        await self._set(machine, False)
+    async def turn_off(self, machine: Machine, sure: Sure) -> None:
+        await self._set(machine, False, sure)
 
     async def turn_on(self, machine: Machine) -> None:
         await self._set(machine, True)
@@ -71,13 +71,15 @@ class Metal3:
     async def close(self) -> None:
         """The client belongs to the service."""
 
-    async def _set(self, machine: Machine, online: bool) -> None:
+    async def _set(self, machine: Machine, online: bool, sure: Sure | None = None) -> None:
         path = await self._path(machine)
         host = await self._host(machine, path)
         stopped = next((name for name in STOPPED if name in host.metadata.annotations), "")
         if stopped:
             raise SwitchError(f"{machine.node}: its BareMetalHost has {stopped}, with which Metal3 does not switch it")
         if host.spec.online != online:
+            if sure is not None:
+                await sure()
             await self._call(machine, "PATCH", path, {"spec": {"online": online}})
 
     async def _path(self, machine: Machine) -> str:

@@ -16,7 +16,7 @@ from wattpack.kube.client import Client
 from wattpack.kube.switches.config import RedfishConfig, address_fault, filled, host_allowed
 from wattpack.kube.switches.credentials import Credential, Credentials
 from wattpack.kube.switches.http_call import Answer, call, new_session
-from wattpack.kube.switches.switch import Machine, Power, SwitchError
+from wattpack.kube.switches.switch import Machine, Power, Sure, SwitchError
 
 SYSTEMS = "/redfish/v1/Systems"
 STATES = {"On": Power.ON, "Off": Power.OFF, "PoweringOn": Power.CHANGING, "PoweringOff": Power.CHANGING}
@@ -80,8 +80,8 @@ class Redfish:
         _, system = await self._system(machine)
         return STATES.get(system.power_state or "", Power.UNKNOWN)
 
-    async def turn_off(self, machine: Machine) -> None:
-        await self._reset(machine, GRACEFUL_OFF, ("Off", "PoweringOff"))
+    async def turn_off(self, machine: Machine, sure: Sure) -> None:
+        await self._reset(machine, GRACEFUL_OFF, ("Off", "PoweringOff"), sure)
 
     async def turn_on(self, machine: Machine) -> None:
         await self._reset(machine, ON, ("On", "PoweringOn"))
@@ -89,7 +89,7 @@ class Redfish:
     async def close(self) -> None:
         await self.session.close()
 
-    async def _reset(self, machine: Machine, kind: str, already: tuple[str, str]) -> None:
+    async def _reset(self, machine: Machine, kind: str, already: tuple[str, str], sure: Sure | None = None) -> None:
         address, system = await self._system(machine)
         if system.power_state in already:
             return
@@ -97,7 +97,7 @@ class Redfish:
         if reset.allowed is not None and kind not in reset.allowed:
             raise SwitchError(f"{machine.node}: its BMC does not offer {kind}, only {', '.join(reset.allowed)[:200]}")
         target = self._on_same_host(machine, address, reset.target or f"{address}/Actions/ComputerSystem.Reset")
-        await self._call(machine, "POST", target, {"ResetType": kind})
+        await self._call(machine, "POST", target, {"ResetType": kind}, sure)
 
     async def _system(self, machine: Machine) -> tuple[str, System]:
         """The address of the machine's system, and the system."""
@@ -142,7 +142,9 @@ class Redfish:
             raise SwitchError(f"{machine.node}: its BMC points to another host, which was not called")
         return target
 
-    async def _call(self, machine: Machine, method: str, address: str, body: object = None) -> Answer:
+    async def _call(
+        self, machine: Machine, method: str, address: str, body: object = None, sure: Sure | None = None
+    ) -> Answer:
         credential = await self.credentials.of(machine.node)
         bmc = "://".join(urlsplit(address)[:2])
         refused_at_s, refused = self._refused.get(bmc, (-REFUSED_S, None))
@@ -151,6 +153,8 @@ class Redfish:
                 f"{machine.node}: its BMC refused the user or the password; the same are not sent again for "
                 f"{REFUSED_S:g} s, since BMCs lock accounts"
             )
+        if sure is not None:
+            await sure()
         answer = await call(self.session, method, address, body, {"Authorization": credential.header()})
         if answer.status == 401:
             self._refused[bmc] = time.monotonic(), credential

@@ -7,7 +7,7 @@ once the order is accepted, `read` says how far it has come. All three may be ca
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -36,12 +36,17 @@ class Machine:
     provider_id: str
 
 
+# Awaited by `turn_off` right before its order leaves, after all calls that prepare it. What it raises ends the call,
+# and nothing is sent: only the caller knows whether the machine may still be switched off.
+Sure = Callable[[], Awaitable[None]]
+
+
 class Switch(Protocol):
     """Every call raises SwitchError when it fails, also when there is no answer within the time limit."""
 
     async def read(self, machine: Machine) -> Power: ...
 
-    async def turn_off(self, machine: Machine) -> None:
+    async def turn_off(self, machine: Machine, sure: Sure) -> None:
         """Ask for a graceful shutdown; returns when it is accepted. No order is sent where the machine is off."""
 
     async def turn_on(self, machine: Machine) -> None:

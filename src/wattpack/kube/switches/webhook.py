@@ -12,7 +12,7 @@ import msgspec
 
 from wattpack.kube.switches.config import WebhookConfig
 from wattpack.kube.switches.http_call import Answer, call, new_session
-from wattpack.kube.switches.switch import Machine, Power, SwitchError
+from wattpack.kube.switches.switch import Machine, Power, Sure, SwitchError
 
 
 class State(msgspec.Struct):
@@ -37,8 +37,8 @@ class Webhook:
                 "changing or unknown"
             ) from None
 
-    async def turn_off(self, machine: Machine) -> None:
-        await self._post(machine, "off")
+    async def turn_off(self, machine: Machine, sure: Sure) -> None:
+        await self._post(machine, "off", sure)
 
     async def turn_on(self, machine: Machine) -> None:
         await self._post(machine, "on")
@@ -46,12 +46,14 @@ class Webhook:
     async def close(self) -> None:
         await self.session.close()
 
-    async def _post(self, machine: Machine, action: str) -> Answer:
+    async def _post(self, machine: Machine, action: str, sure: Sure | None = None) -> Answer:
         headers = {}
         if self.config.token_file:
             token = await asyncio.to_thread(self._token)
             headers["Authorization"] = f"Bearer {token}"
         body = {"action": action, "node": machine.node, "providerID": machine.provider_id}
+        if sure is not None:
+            await sure()
         answer = await call(self.session, "POST", self.config.url, body, headers)
         if not 200 <= answer.status < 300:
             raise SwitchError(f"{machine.node}: the webhook answered {answer.status} to {action}")
