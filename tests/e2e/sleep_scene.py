@@ -52,7 +52,7 @@ class SleepScene:
         self.policy, self.delay_s, self.redfish = policy, delay_s, redfish or {}
         self.namespace = namespace
         self.sleep = {"mode": "act", "nodes": "pool=gpu", "reserve": 0, "idle": "1s", "at_most": nodes, "floor": 0}
-        self.sleep |= {"per_hour": 100_000, "power": "redfish", **sleep}
+        self.sleep |= {"per_hour": 100_000, "power": "redfish", "binding_timeout": "5s", **sleep}
         self._stack = contextlib.ExitStack()
 
     def __enter__(self) -> SleepScene:

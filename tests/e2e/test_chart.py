@@ -20,6 +20,7 @@ from e2e.cluster import Cluster
 from wattpack.kube.config import parse_config
 
 pytestmark = pytest.mark.e2e
+ACT = ("sleep.mode=act", "sleep.nodes=pool=gpu", "sleep.power=command", "sleep.command.argv[0]=/opt/power")
 
 
 @pytest.fixture(scope="module")
@@ -83,6 +84,23 @@ def test_the_service_takes_the_configuration_of_the_chart(offline: Helm, way: st
     maps = {read["metadata"]["name"]: read["data"] for read in of_kind(offline.template(*WAYS[way]), "ConfigMap")}
     config = parse_config(maps["wattpack"]["wattpack.toml"].encode(), "wattpack.toml")
     assert (config.sleep is not None) == ("advise" in way or "sleep" in way)
+    assert config.sleep is None or config.sleep.schedulers == ("wattpack",)
+
+
+def test_waiting_pods_of_our_scheduler_and_of_those_named_wake_nodes_and_of_no_other(offline: Helm) -> None:
+    values = (*ACT, "schedulerName=batch", "sleep.schedulers[0]=other", "sleep.schedulers[1]=batch")
+    (read,) = (one for one in of_kind(offline.template(*values), "ConfigMap") if "wattpack.toml" in one["data"])
+    config = parse_config(read["data"]["wattpack.toml"].encode(), "wattpack.toml")
+    assert config.sleep is not None
+    assert config.sleep.schedulers == ("batch", "other")
+
+
+def test_the_role_of_sleep_may_list_the_claims_that_a_live_look_reads(offline: Helm) -> None:
+    (role,) = (
+        one for one in of_kind(offline.template(*ACT), "ClusterRole") if one["metadata"]["name"].endswith("-sleep")
+    )
+    claims = {"apiGroups": ["resource.k8s.io"], "resources": ["resourceclaims"], "verbs": ["list"]}
+    assert claims in role["rules"]
 
 
 @pytest.mark.parametrize(
