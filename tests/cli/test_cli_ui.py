@@ -29,9 +29,10 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
     """What the page offers, for each time that it is served: asked once, then ended."""
     found: list[dict[str, Any]] = []
 
-    def serve(desk: Desk, host: str, port: int, token: str | None, started: Callable[[str], None]) -> None:
+    def serve(desk: Desk, host: str, port: int, token: str, started: Callable[[str], None]) -> None:
         async def ask() -> None:
-            async with TestServer(new_app(desk, host, token)) as server, ClientSession() as session:
+            headers = {"Authorization": f"Bearer {token}"}
+            async with TestServer(new_app(desk, host, token)) as server, ClientSession(headers=headers) as session:
                 started(f"http://{host}:{server.port}/")
                 async with session.get(server.make_url("/api/choices")) as answer:
                     found.append(await answer.json())
@@ -39,7 +40,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
         asyncio.run(ask())
 
     monkeypatch.setattr(serving, "serve", serve)
-    monkeypatch.setattr(serving, "open_browser", lambda address: found.append({"opened": address}))
+    monkeypatch.setattr(serving, "open_browser", lambda address, folder: found.append({"opened": address}))
     return found
 
 
@@ -74,7 +75,8 @@ def test_no_browser_only_prints_the_address(asked: list[dict[str, Any]], tmp_pat
     ("words", "said"),
     [
         (("--port", "70000"), "--port 70000, expected 0 (a free one) to 65535"),
-        (("--host", "0.0.0.0"), "--host 0.0.0.0: others can reach it, expected --token TEXT too"),
+        (("--host", "0.0.0.0"), "--host 0.0.0.0: others can reach it, expected --token TEXT or WATTPACK_UI_TOKEN too"),
+        (("--token", "short"), "--token of 5 letters, expected at least 8 letters, digits or any of -._~"),
         (("--host", "nowhere"), "--host 'nowhere', expected an IP address like 127.0.0.1"),
         (("--results", "nowhere"), "--results nowhere: no experiment.json in it, expected a results folder"),
         (("--power", "nowhere"), "nowhere: cannot be read (No such file or directory), expected a power file (TOML)"),

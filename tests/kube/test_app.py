@@ -169,7 +169,7 @@ def test_the_listener_for_probes_has_no_verbs() -> None:
         for path in ("/filter", "/bind", "/prioritize", "/fit"):
             assert (await front.ask("POST", path, {}))[0] == 404
 
-    ask(test, only_probes=True)
+    ask(test, only_probes=True, server=Server(metrics_host="127.0.0.1"))
 
 
 def test_every_route_is_in_the_openapi_document_and_the_other_way_round() -> None:

@@ -69,7 +69,7 @@ def new_tab(browser, server):
             "request",
             lambda asked: None if asked.url.startswith((server.url, "data:", "blob:")) else faults.append(asked.url),
         )
-        tab.goto(server.url + path)
+        server.show(tab, path)
         tabs.append(tab)
         return tab
 

@@ -43,10 +43,17 @@ class PageServer:
         assert self.process.stdout is not None
         timer = threading.Timer(START_S, self.process.kill)
         timer.start()
-        found = re.match(r"wattpack: (http://\S+?)/? ", self.process.stdout.readline())
+        found = re.match(r"wattpack: (http://\S+) ", self.process.stdout.readline())
         timer.cancel()
         assert found is not None, (folder / "log.txt").read_text()
-        self.url = found[1]
+        self.address = found[1]  # with the token
+        self.url = self.address.partition("/?")[0].rstrip("/")
+
+    def show(self, tab: Any, path: str = "/") -> None:
+        """Open a path in a tab of the browser, which gets the token."""
+        token = self.address.partition("?")[2]
+        tab.goto(f"{self.url}{path}{'&' if '?' in path else '?'}{token}")
+        tab.wait_for_url(lambda url: "token=" not in url)
 
     def stop(self) -> int:
         if self.process.poll() is None:

@@ -14,6 +14,8 @@ from aiohttp.test_utils import TestServer
 from cli.files import write_nodes, write_tasks
 from wattpack.ui.app import Desk, new_app, new_desk
 
+TOKEN = "long-secret"
+
 
 class Front:
     """A running server and a client of this machine."""
@@ -44,14 +46,16 @@ class Front:
             return last
 
 
-def served(folder: Path, test: Callable[[Front], Awaitable[None]], token: str | None = None, **given: Any) -> None:
-    """Run `test` with a page that offers a small datacenter and a few tasks."""
+def served(folder: Path, test: Callable[[Front], Awaitable[None]], admitted: bool = True, **given: Any) -> None:
+    """Run `test` with a page that offers a small datacenter and a few tasks; `admitted`: the client has its token."""
     nodes, tasks = write_nodes(folder), write_tasks(folder)
 
     async def run() -> None:
         offered = {"datacenters": [nodes], "traces": [tasks], **given}
         desk = new_desk(folder / "out", **offered)
-        async with TestServer(new_app(desk, token=token)) as server, ClientSession() as session:
+        headers = {"Authorization": f"Bearer {TOKEN}"} if admitted else None
+        application = new_app(desk, "127.0.0.1", TOKEN)
+        async with TestServer(application) as server, ClientSession(headers=headers) as session:
             await test(Front(desk, server, session, folder))
 
     asyncio.run(run())

@@ -12,7 +12,7 @@ import pytest
 
 import wattpack as wp
 from cli.files import write_timed_tasks
-from ui.served import Front, served
+from ui.served import TOKEN, Front, served
 from wattpack.cli import main
 from wattpack.ui.app import new_app, new_desk
 from wattpack.ui.openapi import OPENAPI
@@ -294,7 +294,7 @@ def test_what_is_not_there_is_a_404_in_one_line(tmp_path: Path, path: str) -> No
 
 
 def test_every_route_is_in_the_openapi_document_and_the_other_way_round(tmp_path: Path) -> None:
-    app = new_app(new_desk(tmp_path))
+    app = new_app(new_desk(tmp_path), "127.0.0.1", TOKEN)
     pages = {"/", "/runs/{id}", "/map", "/why", "/ask", "/live", "/static/{name}"}
     routes = {
         (route.method.lower(), route.resource.canonical)

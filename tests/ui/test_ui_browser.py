@@ -172,7 +172,7 @@ def test_a_bad_upload_has_the_line_of_the_command_line_and_a_good_one_can_be_run
 def test_without_the_server_the_page_says_so(new_tab, browser, tmp_path):
     own = PageServer(tmp_path, "--datacenter", write_nodes(tmp_path))
     tab = browser.new_page()
-    tab.goto(own.url)
+    own.show(tab)
     tab.locator("#start-traces input").first.wait_for(state="attached")
     assert own.stop() == 0
     tab.click("#start-run")

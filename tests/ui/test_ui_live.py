@@ -6,11 +6,13 @@ import asyncio
 from pathlib import Path
 
 import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
 
 from kube.api_in_memory import InMemory
 from kube.sleep.made import World
 from ui.page_server import LiveServer, SleepingServer
-from ui.served import Front, served
+from ui.served import TOKEN, Front, served
 from wattpack.kube.sleep.status import status_of
 
 pytestmark = pytest.mark.compiled
@@ -92,9 +94,25 @@ def test_a_service_that_does_not_answer_is_one_line(tmp_path: Path) -> None:
 
 def test_something_else_at_the_address_is_one_line(tmp_path: Path) -> None:
     async def test(front: Front) -> None:
-        front.desk.live = front.address  # this page itself
+        async with TestServer(web.Application()) as other:
+            front.desk.live = str(other.make_url(""))
+            status, answer = await front.ask("GET", "/api/live")
+            assert status == 500
+            assert "no /state there" in answer["error"]
+
+    served(tmp_path, test)
+
+
+def test_a_service_that_wants_a_token_gets_the_one_of_the_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def test(front: Front) -> None:
+        front.desk.live = front.address  # this page itself, which wants one too
         status, answer = await front.ask("GET", "/api/live")
         assert status == 500
+        assert "answered 401, expected its token in WATTPACK_TOKEN" in answer["error"]
+        monkeypatch.setenv("WATTPACK_TOKEN", TOKEN)
+        status, answer = await front.ask("GET", "/api/live")
         assert "no /state there" in answer["error"]
 
     served(tmp_path, test)

@@ -49,7 +49,7 @@ def open_view(tab, path):
 def finished(browser, server):
     """The address of a finished run of the built-in datacenter."""
     tab = browser.new_page()
-    tab.goto(server.url)
+    server.show(tab)
     choose(tab, "start-traces", "default")
     choose(tab, "start-policies", "fgd", "pwr", "ocs", "pwr:0.1+fgd:0.9", "bestfit")
     tab.select_option("#start-datacenter", "alibaba2023")

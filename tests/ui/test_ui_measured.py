@@ -80,7 +80,7 @@ def test_modelled_against_measured_watts_and_the_shadow_are_those_of_the_service
     try:
         tab = browser.new_page()
         tab.set_default_timeout(SLOW_MS)
-        tab.goto(f"{page.url}/live")
+        page.show(tab, "/live")
         tab.locator("[aria-label^='Modelled against measured']").wait_for()
         (shown,) = rows(tab, "[aria-label^='Modelled against measured']")
         (told,) = measured.service.power_errors

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
+import re
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
+from yarl import URL
 
-from ui.served import Front, served
+from ui.served import TOKEN, Front, served
 from wattpack.errors import UserError
 from wattpack.ui.assets import index_page, names
 from wattpack.ui.live import check_live
-from wattpack.ui.security import check_address
+from wattpack.ui.security import check_address, cookie_of, new_token
+from wattpack.ui.serving import open_browser, remove_opened
 
 
 def test_a_foreign_host_is_turned_away_whatever_it_asks(tmp_path: Path) -> None:
@@ -37,20 +42,68 @@ def test_a_page_of_another_origin_is_turned_away(tmp_path: Path) -> None:
     served(tmp_path, test)
 
 
-def test_with_a_token_nobody_without_it_gets_anything(tmp_path: Path) -> None:
+def test_nobody_without_the_token_gets_anything(tmp_path: Path) -> None:
     async def test(front: Front) -> None:
-        for path in ("/", "/static/main.js", "/api/runs", "/openapi.json"):
+        for path in ("/", "/static/main.js", "/api/runs", "/api/choices", "/api/live", "/openapi.json"):
             assert (await front.ask("GET", path))[0] == 401
-            assert (await front.ask("GET", f"{path}?token=wrong-secret"))[0] == 401
-        assert (await front.ask("GET", "/api/runs", headers={"Authorization": "Bearer long-secret"}))[0] == 200
-        async with front.session.get(f"{front.address}/?token=long-secret", allow_redirects=False) as answer:
-            assert (answer.status, answer.headers["Location"]) == (302, "/")
-            cookie = answer.cookies["wattpack-token"]
-            assert cookie["httponly"]
-            assert cookie["samesite"] == "Strict"
-        assert (await front.ask("GET", "/api/runs", headers={"Cookie": "wattpack-token=long-secret"}))[0] == 200
+            for wrong in ("", "wrong-secret", TOKEN[:-1], TOKEN + "x", "%C3%A4"):
+                assert (await front.ask("GET", f"{path}?token={wrong}"))[0] == 401
+        assert (await front.ask("POST", "/api/runs", {}))[0] == 401
+        assert (await front.ask("GET", "/api/runs", headers={"Authorization": f"Bearer {TOKEN}"}))[0] == 200
+        assert (await front.ask("GET", "/api/runs", headers={"Cookie": f"{cookie_of('other-secret')}={TOKEN}"}))[
+            0
+        ] == 401
 
-    served(tmp_path, test, token="long-secret")
+    served(tmp_path, test, admitted=False)
+
+
+@pytest.mark.parametrize("path", ["/", "/map?datacenter=x&trace=y%26z"])
+def test_the_token_of_the_address_becomes_a_cookie_and_leaves_the_address(tmp_path: Path, path: str) -> None:
+    async def test(front: Front) -> None:
+        asked = f"{front.address}{path}{'&' if '?' in path else '?'}token={TOKEN}"
+        async with front.session.get(URL(asked, encoded=True), allow_redirects=False) as answer:
+            assert (answer.status, answer.headers["Refresh"]) == (200, f"0; url={path}")
+            assert TOKEN not in await answer.text()
+            cookie = answer.cookies[cookie_of(TOKEN)]
+            assert (cookie["httponly"], cookie["samesite"]) == (True, "Strict")
+        assert (await front.ask("GET", "/api/runs", headers={"Cookie": f"{cookie_of(TOKEN)}={TOKEN}"}))[0] == 200
+
+    served(tmp_path, test, admitted=False)
+
+
+def test_two_pages_on_one_machine_have_a_cookie_each() -> None:
+    assert cookie_of("one-secret") != cookie_of("two-secret")
+    assert new_token() != new_token()
+    check_address("127.0.0.1", new_token())
+
+
+def test_an_address_with_the_token_leads_to_no_other_server(tmp_path: Path) -> None:
+    async def test(front: Front) -> None:
+        for path in ("//evil.example/x", "/\\evil.example/x"):
+            reader, writer = await asyncio.open_connection(front.server.host, front.server.port)
+            host = f"127.0.0.1:{front.server.port}"
+            writer.write(f"GET {path}?token={TOKEN} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n".encode())
+            answer = (await reader.read()).decode()
+            writer.close()
+            found = re.search(r"Refresh: 0; url=(\S*)", answer)
+            assert found is None or re.match(r"/[^/\\]", found[1]), answer
+
+    served(tmp_path, test, admitted=False)
+
+
+def test_the_browser_is_started_without_the_token(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a program is started with, every user of the machine can list."""
+    opened: list[str] = []
+    monkeypatch.setattr("webbrowser.open", opened.append)
+    folder = tmp_path / "out"
+    open_browser(f"http://127.0.0.1:1/?token={TOKEN}", folder)
+    (address,) = opened
+    assert TOKEN not in address
+    file = Path(urlsplit(address).path)
+    assert f"url=http://127.0.0.1:1/?token={TOKEN}" in file.read_text()
+    assert file.stat().st_mode & 0o777 == 0o600
+    remove_opened(folder)
+    assert not folder.exists()
 
 
 def test_a_file_of_the_command_line_that_vanishes_is_no_longer_offered(tmp_path: Path) -> None:
@@ -67,14 +120,17 @@ def test_a_file_of_the_command_line_that_vanishes_is_no_longer_offered(tmp_path:
 
 @pytest.mark.parametrize(
     ("host", "token"),
-    [("0.0.0.0", None), ("192.168.0.1", None), ("example.org", "long-secret"), ("", None), ("127.0.0.1", "short")],
+    [
+        *(("0.0.0.0", None), ("192.168.0.1", None), ("example.org", "long-secret"), ("", None)),
+        *(("127.0.0.1", "short"), ("127.0.0.1", ""), ("127.0.0.1", "with a space"), ("127.0.0.1", "and#anchor")),
+    ],
 )
 def test_an_address_that_others_reach_needs_a_token_and_a_token_is_no_short_word(host: str, token: str | None) -> None:
     with pytest.raises(UserError, match="expected"):
         check_address(host, token)
 
 
-def test_this_machine_alone_needs_no_token() -> None:
+def test_on_this_machine_alone_a_new_token_is_made_where_none_is_given() -> None:
     for host in ("127.0.0.1", "::1", "localhost"):
         check_address(host, None)
     check_address("0.0.0.0", "long-secret")

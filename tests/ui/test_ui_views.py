@@ -93,7 +93,7 @@ def test_no_form_can_be_sent_before_the_page_is_ready(browser, server):
     for path, button in (("/", "#start-run"), ("/map", "#map-show"), ("/why", "#why-show"), ("/ask", "#ask-run")):
         tab = browser.new_page()
         tab.route("**/api/**", lambda route: None)  # an answer that does not come
-        tab.goto(server.url + path)
+        server.show(tab, path)
         assert tab.locator(button).is_disabled(), path
         tab.close()
 

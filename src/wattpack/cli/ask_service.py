@@ -15,6 +15,7 @@ from rich.text import Text
 
 from wattpack.cli.consoles import wide_console
 from wattpack.errors import RunError, UserError
+from wattpack.kube.authentication import TOKEN, UNAUTHORISED, with_token
 from wattpack.kube.decision import Decision
 
 SERVER = "http://127.0.0.1:8888"
@@ -37,12 +38,16 @@ def _ask(server: str, path: str, body: bytes | None, decoder: Any) -> Any:
         raise UserError(f"--server {server}: expected an address like {SERVER}")
     try:
         request = urllib.request.Request(server.rstrip("/") + path, body, {"Content-Type": "application/json"})
+        for name, value in with_token().items():
+            request.add_unredirected_header(name, value)  # another server does not get it
         with urllib.request.urlopen(request, timeout=30) as answer:
             return decoder.decode(answer.read())
     except urllib.error.HTTPError as fault:
         text = fault.read()[:500].decode(errors="replace")
         with contextlib.suppress(msgspec.DecodeError, KeyError, TypeError):
             text = str(msgspec.json.decode(text)["error"])
+        if fault.code == UNAUTHORISED:
+            raise UserError(f"{server}: {text} in {TOKEN}") from None
         raise (UserError if fault.code in (400, 404, 422) else RunError)(f"{server}: {text}") from None
     except (ValueError, http.client.InvalidURL) as fault:  # a port that is no number, half of an IPv6 address, a space
         raise UserError(f"--server {server}: {fault}, expected an address like {SERVER}") from None

@@ -12,6 +12,7 @@ import msgspec
 from aiohttp import web
 
 from wattpack.errors import RunError
+from wattpack.kube.authentication import UNAUTHORISED, Door
 from wattpack.kube.claim_templates import read_templates
 from wattpack.kube.gauges import gauges
 from wattpack.kube.measured import Power
@@ -109,7 +110,11 @@ class Routes:
 def new_app(service: Service, only_probes: bool = False) -> web.Application:
     """The application; `only_probes`: for the listener that is reachable from outside the pod."""
     routes = Routes(service)
-    app = web.Application(middlewares=[guarded(service)], client_max_size=service.config.server.max_body_mib << 20)
+    server = service.config.server
+    door = Door(server, server.metrics_host if only_probes else server.host)
+    app = web.Application(
+        middlewares=[guarded(service, door)], client_max_size=service.config.server.max_body_mib << 20
+    )
     app.add_routes(
         [
             web.get("/healthz", routes.healthz),
@@ -136,14 +141,18 @@ def new_app(service: Service, only_probes: bool = False) -> web.Application:
     return app
 
 
-def guarded(service: Service) -> Any:
-    """Times every request, limits its time, and answers bad input with one line."""
+def guarded(service: Service, door: Door) -> Any:
+    """Lets in who may ask, times every request, limits its time, and answers bad input with one line."""
 
     @web.middleware
     async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
         started_s = time.perf_counter()
         verb = request.path.split("/")[1] if request.match_info.http_exception is None else "unknown"
         try:
+            if refusal := door.refusal(request):
+                answer = wrong(f"{request.method} {request.path}: {refusal}", UNAUTHORISED)
+                answer.headers["WWW-Authenticate"] = 'Bearer realm="wattpack"'
+                return answer
             async with asyncio.timeout(service.config.server.timeout_s + 5):
                 return await handler(request)
         except msgspec.DecodeError as fault:

@@ -25,10 +25,11 @@ from wattpack.model.target import Target
 from wattpack.policies.expression import canonical, is_auto, parse
 
 UNTIL_CHOSEN = "fgd"
+FILES = ("token_file", "metrics_token_file", "certificate", "key", "client_ca")  # of [server]
 
 
 class Server(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """Where the service listens. The second listener, if any, serves only probes and metrics."""
+    """Where the service listens and who may ask. The second listener, if any, serves only probes and metrics."""
 
     host: str = "127.0.0.1"
     port: int = 8888
@@ -36,6 +37,12 @@ class Server(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     metrics_port: int = 0
     max_body_mib: int = 8
     timeout_s: float = 10
+    token_file: str = ""
+    metrics_token_file: str = ""  # opens /metrics alone; may appear later
+    certificate: str = ""
+    key: str = ""
+    client_ca: str = ""
+    metrics_namespaces: int = 100
 
 
 class LeaseConfig(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
@@ -143,6 +150,10 @@ def problems(config: Config) -> list[str]:
     server, lease = config.server, config.lease
     check(0 <= server.port < 65536, f"server.port: {server.port}, expected 0 to 65535")
     check(0 <= server.metrics_port < 65536, f"server.metrics_port: {server.metrics_port}, expected 0 to 65535")
+    check(
+        0 <= server.metrics_namespaces <= 10_000,
+        f"server.metrics_namespaces: {server.metrics_namespaces}, expected 0 to 10000",
+    )
     check(1 <= server.max_body_mib <= 1024, f"server.max_body_mib: {server.max_body_mib}, expected 1 to 1024")
     check(0 < server.timeout_s <= 600, f"server.timeout_s: {server.timeout_s}, expected above 0 and at most 600")
     check(1 <= lease.duration_s <= 600, f"lease.duration_s: {lease.duration_s}, expected 1 to 600")
@@ -171,9 +182,17 @@ def parse_config(text: bytes, where: str, folder: Path | None = None) -> Config:
         raise UserError(f"{where}: not TOML: {fault}") from None
     except RecursionError:
         raise UserError(f"{where}: nested too deeply, expected a configuration") from None
-    if folder is not None and config.power_file:
-        config = msgspec.structs.replace(config, power_file=str(folder / config.power_file))
+    if folder is not None:
+        config = beside(config, folder)
     return checked(config, where)
+
+
+def beside(config: Config, folder: Path) -> Config:
+    """The same with the files that it names looked for in `folder`."""
+    named = {name: getattr(config.server, name) for name in FILES}
+    found = {name: str(folder / file) for name, file in named.items() if file}
+    power = str(folder / config.power_file) if config.power_file else ""
+    return msgspec.structs.replace(config, power_file=power, server=msgspec.structs.replace(config.server, **found))
 
 
 def read_config(file: Path | None) -> Config:

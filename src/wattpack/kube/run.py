@@ -17,11 +17,13 @@ from aiohttp import web
 
 from wattpack.errors import RunError, UserError
 from wattpack.kube.app import new_app
+from wattpack.kube.authentication import tls_of
 from wattpack.kube.claim_watches import check_claims
 from wattpack.kube.client import ApiError, Client
 from wattpack.kube.config import Config, read_config
 from wattpack.kube.events import Events
 from wattpack.kube.kubeconfig import Access
+from wattpack.kube.listening import LimitedSite
 from wattpack.kube.measured import errors_by_model, measure
 from wattpack.kube.service import Service
 from wattpack.kube.shadow import Shadow
@@ -130,10 +132,7 @@ async def listen(service: Service, host: str, port: int, only_probes: bool) -> w
         new_app(service, only_probes), access_log=None, keepalive_timeout=KEEP_ALIVE_S, shutdown_timeout=5.0
     )
     await runner.setup()
-    try:
-        await web.TCPSite(runner, host, port).start()
-    except OSError as fault:
-        raise UserError(f"{host}:{port}: cannot listen there: {fault.strerror or fault}") from None
+    await LimitedSite(runner, host, port, tls_of(service.config.server)).start()
     return runner
 
 

@@ -190,7 +190,7 @@ def map_of(asked: MapRequest, sources: Sources) -> bytes:
     return map_payload(events_of(asked, sources))
 
 
-def new_app(desk: Desk, host: str = "127.0.0.1", token: str | None = None) -> web.Application:
+def new_app(desk: Desk, host: str, token: str) -> web.Application:
     routes = Routes(desk)
     app = web.Application(middlewares=[guard(host, token), one_line], client_max_size=MAX_UPLOAD_BYTES)
     pages = ("/", "/runs/{id}", "/map", "/why", "/ask", "/live")

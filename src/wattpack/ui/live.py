@@ -12,6 +12,7 @@ import aiohttp
 import msgspec
 
 from wattpack.errors import RunError, UserError
+from wattpack.kube.authentication import TOKEN, UNAUTHORISED, with_token
 from wattpack.kube.decision import DecisionLine
 from wattpack.kube.measured import Power
 from wattpack.kube.questions import State
@@ -126,9 +127,11 @@ def by_model(state: State, asleep_w: dict[str, float]) -> list[LiveModel]:
 async def _get(session: aiohttp.ClientSession, address: str, path: str, kind: Any) -> Any:
     """The answer as a type, or as text; None where the service has no such page."""
     try:
-        async with session.get(address.rstrip("/") + path, allow_redirects=False) as answer:
+        async with session.get(address.rstrip("/") + path, allow_redirects=False, headers=with_token()) as answer:
             if answer.status == NOT_THERE:
                 return None
+            if answer.status == UNAUTHORISED:
+                raise RunError(f"{address}{path}: answered 401, expected its token in {TOKEN}")
             if answer.status != 200:
                 raise RunError(f"{address}{path}: answered {answer.status}")
             if answer.content_length is not None and answer.content_length > MAX_BYTES:

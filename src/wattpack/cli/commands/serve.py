@@ -53,13 +53,14 @@ def serve_command(
         Only read the configuration, say what it means, and try to reach the cluster if one is given: what of it cannot
         be read, and what [sleep] would do now. Nothing is changed.
     host
-        Address to listen on; default: loopback.
+        Address to listen on; default: loopback. Any other needs a token or a client CA (docs/guide/serve.md).
     port
         Port to listen on; 0 takes a free one.
     prometheus
         Address of a Prometheus with DCGM or Kepler metrics: modelled against measured watts at /power.
     """
     try:
+        from wattpack.kube.authentication import problems_of_server
         from wattpack.kube.config import checked, read_config
         from wattpack.kube.kubeconfig import find_access
         from wattpack.kube.run import Options, serve
@@ -75,6 +76,8 @@ def serve_command(
         return checked(changed, "command line" if given or listening else str(config or "defaults"))
 
     settings = laid_over(read_config(config))
+    if found := problems_of_server(settings.server):
+        raise UserError(f"{config or 'command line'}: {'; '.join(found)}")
     if check:
         print_check(settings, config)
         if kubeconfig is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from wattpack.cli.options import note_power
@@ -10,6 +11,7 @@ from wattpack.cli.plugins import load_plugins
 from wattpack.errors import UserError
 
 MAX_PORT = 65_535
+TOKEN = "WATTPACK_UI_TOKEN"
 
 
 def ui_command(
@@ -44,11 +46,11 @@ def ui_command(
     out
         Folder for the runs and uploads of the page.
     host
-        Address to listen on; default: this machine alone. Any other needs --token.
+        Address to listen on; default: this machine alone. Any other needs --token or $WATTPACK_UI_TOKEN.
     port
         Port to listen on; default: a free one.
     token
-        A secret that the page's address must carry, at least 8 letters.
+        A secret that the page's address must carry, at least 8 letters; default: $WATTPACK_UI_TOKEN, or a new one.
     no_browser
         Only print the address.
     plugin
@@ -59,12 +61,13 @@ def ui_command(
     try:
         from wattpack.ui.app import new_desk
         from wattpack.ui.live import check_live
-        from wattpack.ui.security import check_address
+        from wattpack.ui.security import check_address, new_token
         from wattpack.ui.serving import open_browser, serve
     except ModuleNotFoundError as fault:
         raise UserError(f"ui needs {fault.name}: install wattpack[serve]") from None
     if not 0 <= port <= MAX_PORT:
         raise UserError(f"--port {port}, expected 0 (a free one) to {MAX_PORT}")
+    token = token if token is not None else os.environ.get(TOKEN) or None
     check_address(host, token)
     if live is not None:
         check_live(live)
@@ -76,6 +79,6 @@ def ui_command(
     def started(address: str) -> None:
         print(f"wattpack: {address} (Ctrl-C ends it; runs are kept in {out})", flush=True)
         if not no_browser:
-            open_browser(address)
+            open_browser(address, out.absolute())
 
-    serve(desk, host, port, token, started)
+    serve(desk, host, port, token or new_token(), started)
