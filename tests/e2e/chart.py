@@ -81,6 +81,16 @@ ENDPOINT = {
     "properties": {
         **{name: {"type": "string"} for name in ("port", "path", "interval")},
         "honorLabels": {"type": "boolean"},
+        "authorization": {
+            "type": "object",
+            "properties": {
+                "credentials": {
+                    "type": "object",
+                    "required": ["key"],
+                    "properties": {"name": {"type": "string"}, "key": {"type": "string"}},
+                }
+            },
+        },
     },
 }
 SERVICE_MONITORS["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"] = {

@@ -41,6 +41,9 @@ class Pod:
         self.toml = maps["wattpack"]["wattpack.toml"]
         self.toml = self.toml.replace("\nport = 8888", f"\nport = {self.extender_port}")
         self.toml = self.toml.replace("metrics_port = 9090", f"metrics_port = {self.metrics_port}")
+        self.metrics_token = self.cluster.folder / "metrics-token"
+        assert 'metrics_token_file = "/etc/wattpack-metrics/token"' in self.toml
+        self.toml = self.toml.replace("/etc/wattpack-metrics/token", str(self.metrics_token))
         self.scheduler_config = maps.get("wattpack-kube-scheduler", {}).get("scheduler.yaml", "")
 
     def create_objects(self) -> None:
@@ -73,7 +76,13 @@ class Pod:
         command = [sys.executable, "-m", "wattpack", "serve", f"--config={file}"]
         self.cluster.processes.start("wattpack-of-chart", command, environment)
 
-    def probe(self, path: str, scheduler: bool = False, method: str = "GET") -> int:
+    def scrape(self) -> int:
+        """Status of a scrape, as Prometheus asks with the token of the Secret."""
+        return self.probe("/metrics", headers={"Authorization": f"Bearer {self.metrics_token.read_text()}"})
+
+    def probe(
+        self, path: str, scheduler: bool = False, method: str = "GET", headers: dict[str, str] | None = None
+    ) -> int:
         """Status of a probe, as the kubelet asks it: it does not check the certificate. 0: nobody answers."""
         if scheduler:
             tls = ssl._create_unverified_context()
@@ -84,7 +93,7 @@ class Pod:
         else:
             connection = http.client.HTTPConnection("127.0.0.1", self.metrics_port, timeout=5)
         try:
-            connection.request(method, path)
+            connection.request(method, path, headers=headers or {})
             return connection.getresponse().status
         except OSError:
             return 0
@@ -143,7 +152,7 @@ def test_scheduler_and_extender_of_the_chart_bind_pods_with_the_rights_of_the_ch
     pod.start_scheduler()
     pod.wait_ready(scheduler=False)
     pod.wait_ready(scheduler=True)
-    assert pod.probe("/livez", scheduler=True) == pod.probe("/healthz") == pod.probe("/metrics") == 200
+    assert pod.probe("/livez", scheduler=True) == pod.probe("/healthz") == 200
 
     share = TaskClass(cpu_milli=4000, memory_mib=8192, num_gpu=1, gpu_milli=500)
     tasks = {"share-1": share, "share-2": share, "too-big": share._replace(num_gpu=8, gpu_milli=1000)}
@@ -179,11 +188,15 @@ def test_the_port_that_can_be_reached_from_outside_takes_no_verbs(control_plane:
         assert pod.probe(path, method="POST") == 404
     for path in ("/state", "/explain/default/one", "/shadow", "/power", "/openapi.json"):
         assert pod.probe(path) == 404
-    assert pod.probe("/metrics") == 200
+    assert pod.probe("/metrics") == 401
+    pod.metrics_token.write_text("the-token-of-the-secret")  # as the kubelet does, when the Secret appears
+    assert pod.scrape() == 200
+    assert pod.probe("/metrics") == 401
 
 
 def test_shadow_mode_of_the_chart_is_ready_with_the_right_to_read_only(control_plane: Cluster, tmp_path: Path) -> None:
     pod = Pod(control_plane, "shadow.yaml")
+    pod.metrics_token.write_text("the-token-of-the-secret")
     pod.create_objects()
     add_nodes(control_plane)
     pod.start_wattpack(tmp_path)
@@ -201,7 +214,7 @@ def test_shadow_mode_of_the_chart_is_ready_with_the_right_to_read_only(control_p
     def told() -> str:
         connection = http.client.HTTPConnection("127.0.0.1", pod.metrics_port, timeout=5)
         try:
-            connection.request("GET", "/metrics")
+            connection.request("GET", "/metrics", headers={"Authorization": "Bearer the-token-of-the-secret"})
             return connection.getresponse().read().decode()
         finally:
             connection.close()

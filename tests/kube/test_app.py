@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import io
 import math
+import re
 from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -16,6 +18,7 @@ import wattpack as wp
 from kube.api_in_memory import InMemory, started
 from wattpack.kube.app import new_app
 from wattpack.kube.config import Server
+from wattpack.kube.energy import count_energy
 from wattpack.kube.openapi import OPENAPI
 from wattpack.kube.service import Service
 from wattpack.policies import REGISTRY
@@ -158,6 +161,83 @@ def test_metrics_tell_power_decisions_and_times() -> None:
         assert 'wattpack_request_seconds_count{verb="filter"} 1\n' in text
         assert 'wattpack_gpus{state="allocated"} 0.5\n' in text
         assert "wattpack_reserved_pods 1\n" in text
+
+    ask(test)
+
+
+def test_metrics_tell_closed_nodes_with_their_reasons() -> None:
+    async def test(front: Front) -> None:
+        front.client.add_pod("odd", count=2, node="a")  # shares of two GPUs: cannot be read
+        await front.service.pods.relist()
+        assert front.service.state()["closed_nodes"].keys() == {"a"}
+        _, text = await front.ask("GET", "/metrics")
+        assert 'wattpack_nodes{readable="no"} 0\n' in text  # the node itself can be read
+        assert 'wattpack_closed_nodes{reason="pod_not_understood"} 1\n' in text
+        assert 'wattpack_closed_nodes{reason="gpu_conflict"} 0\n' in text
+        assert "wattpack_pods_not_understood 1\n" in text
+
+    ask(test)
+
+
+def pending(text: str) -> dict[str, int]:
+    found = re.findall(r'wattpack_pending_pods\{waits_for="(\w+)"\} (\d+)\n', text)
+    return {what: int(count) for what, count in found if count != "0"}
+
+
+def test_metrics_tell_what_pods_without_a_node_wait_for_and_for_how_long() -> None:
+    async def test(front: Front) -> None:
+        front.client.add_pod("big", milli=1000, count=8)
+        front.client.add_pod("odd", count=2)
+        front.client.add_pod("foreign")
+        front.client.pods["foreign"]["spec"]["schedulerName"] = "another"
+        front.client.pods["foreign"]["metadata"]["creationTimestamp"] = "2000-01-01T00:00:00Z"
+        created = datetime.now(UTC) - timedelta(seconds=600)
+        front.client.pods["p"]["metadata"]["creationTimestamp"] = created.strftime("%Y-%m-%dT%H:%M:%SZ")
+        await front.service.pods.relist()
+        for pod in ("p", "big"):
+            await front.ask("POST", "/filter", {"Pod": front.client.pods[pod], "NodeNames": ["a", "b"]})
+        _, text = await front.ask("GET", "/metrics")
+        assert pending(text) == {"binding": 1, "room": 1, "not_understood": 1, "other_scheduler": 1}
+        (oldest,) = re.findall(r"wattpack_pending_oldest_seconds ([0-9.]+)\n", text)
+        assert 600 <= float(oldest) < 700  # that of the other scheduler does not count
+        assert "wattpack_queue_wait_seconds_count" not in text
+        binding = {"PodName": "p", "PodNamespace": "default", "PodUID": "uid-p", "Node": "a"}
+        for _ in range(2):  # the second time it is bound already
+            assert await front.ask("POST", "/bind", binding) == (200, {"Error": ""})
+        _, text = await front.ask("GET", "/metrics")
+        assert 'wattpack_queue_wait_seconds_bucket{le="300"} 0\n' in text
+        assert 'wattpack_queue_wait_seconds_bucket{le="900"} 1\n' in text
+        assert "wattpack_queue_wait_seconds_count 1\n" in text
+
+    ask(test)
+
+
+def test_a_pod_that_nobody_asked_about_yet_waits_for_its_scheduler() -> None:
+    async def test(front: Front) -> None:
+        _, text = await front.ask("GET", "/metrics")
+        assert pending(text) == {"other_scheduler": 1}  # no scheduler of ours is known yet
+        await front.ask("POST", "/filter", {"Pod": front.client.pods["p"], "NodeNames": []})
+        front.client.add_pod("q")
+        await front.service.pods.relist()
+        _, text = await front.ask("GET", "/metrics")
+        assert pending(text)["scheduler"] == 1
+
+    ask(test)
+
+
+def test_metrics_tell_energy_and_the_version() -> None:
+    async def test(front: Front) -> None:
+        await count_energy(front.service)
+        service = front.service
+        assert service.energy.until_s is not None
+        service.energy.until_s -= 10.0
+        _, text = await front.ask("GET", "/metrics")
+        (joules,) = re.findall(r"wattpack_energy_joules_total ([0-9.e+]+)\n", text)
+        watts = service.view.cluster.power_w()
+        assert 10 * watts <= float(joules) < 11 * watts
+        assert 'wattpack_namespace_power_watts{pod_namespace="_idle"}' in text
+        assert 'wattpack_namespace_energy_joules_total{pod_namespace="_idle"}' in text
+        assert f'wattpack_build_info{{version="{wp.__version__}",python="' in text
 
     ask(test)
 

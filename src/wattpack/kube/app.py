@@ -147,9 +147,10 @@ def guarded(service: Service, door: Door) -> Any:
     @web.middleware
     async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
         started_s = time.perf_counter()
-        verb = request.path.split("/")[1] if request.match_info.http_exception is None else "unknown"
+        known = request.match_info.http_exception is None
+        verb = request.path.split("/")[1] if known else "unknown"
         try:
-            if refusal := door.refusal(request):
+            if known and (refusal := door.refusal(request)):
                 answer = wrong(f"{request.method} {request.path}: {refusal}", UNAUTHORISED)
                 answer.headers["WWW-Authenticate"] = 'Bearer realm="wattpack"'
                 return answer
@@ -179,6 +180,6 @@ def guarded(service: Service, door: Door) -> Any:
             log.exception("%s %s", request.method, request.path)
             return wrong(f"{request.path}: a fault of wattpack's own, see its log", 500)
         finally:
-            service.metrics.observe(time.perf_counter() - started_s, verb)
+            service.metrics.observe(time.perf_counter() - started_s, verb=verb)
 
     return guard

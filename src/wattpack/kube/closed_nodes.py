@@ -16,6 +16,10 @@ NO_DEVICES = "has no devices that serve the claims"
 FOREIGN = "offers GPUs in another dialect"
 
 
+# For a metric: the same reasons as one word each.
+REASONS = {UNKNOWN: "pod_not_understood", CONFLICT: "gpu_conflict", CUT: "mig"}
+
+
 class ClosedNodes:
     """By node: why it is closed. Shadow mode shares one with the cluster it shadows."""
 

@@ -12,11 +12,20 @@ from pathlib import Path
 
 # name -> (kind, help). All metrics of the service; the dashboard may use only these.
 METRICS = {
+    "wattpack_build_info": ("gauge", "1, with the versions of wattpack and Python."),
     "wattpack_power_watts": ("gauge", "Modelled power of a node."),
+    "wattpack_energy_joules_total": ("counter", "Modelled energy of the cluster while this replica was in sync."),
+    "wattpack_namespace_power_watts": ("gauge", "Modelled power by namespace; _idle: what empty nodes would draw."),
+    "wattpack_namespace_energy_joules_total": ("counter", "Modelled energy by namespace, of the same time."),
     "wattpack_fragmentation_gpus": ("gauge", "Free GPUs that the target workload cannot use."),
     "wattpack_gpus": ("gauge", "GPUs of the cluster, by state."),
     "wattpack_nodes": ("gauge", "Nodes, by whether they could be read."),
+    "wattpack_closed_nodes": ("gauge", "Nodes that take no pods with GPUs although they may have room, by reason."),
     "wattpack_pods": ("gauge", "Pods that hold capacity on nodes."),
+    "wattpack_pods_not_understood": ("gauge", "Pods whose request cannot be read."),
+    "wattpack_pending_pods": ("gauge", "Pods without a node, by what they wait for."),
+    "wattpack_pending_oldest_seconds": ("gauge", "Age of the oldest pod of ours without a node."),
+    "wattpack_queue_wait_seconds": ("histogram", "Time from a pod's creation to its Binding."),
     "wattpack_gpu_conflicts": ("gauge", "Pods whose GPUs could not be counted: not there, or taken twice."),
     "wattpack_reserved_pods": ("gauge", "Pods with a reservation that the cluster does not show on a node yet."),
     "wattpack_decisions_total": ("counter", "Decisions, by policy and outcome."),
@@ -43,7 +52,11 @@ METRICS = {
     "wattpack_sleep_promises_total": ("counter", "Pods promised a node that sleeps, by outcome."),
     "process_resident_memory_bytes": ("gauge", "Memory of the process."),
 }
-BUCKETS_S = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0)
+REQUESTS, WAITS = "wattpack_request_seconds", "wattpack_queue_wait_seconds"
+BUCKETS_S = {
+    REQUESTS: (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0),
+    WAITS: (1, 2, 5, 10, 30, 60, 300, 900, 3600, 14_400, 86_400),
+}
 Labels = tuple[tuple[str, str], ...]
 
 
@@ -52,7 +65,7 @@ class Metrics:
 
     def __init__(self) -> None:
         self.counts: dict[str, dict[Labels, float]] = {}
-        self.seconds: dict[Labels, list[float]] = {}  # counts by bucket, then the sum
+        self.seconds: dict[str, dict[Labels, list[float]]] = {}  # counts by bucket, then the sum
 
     def count(self, name: str, amount: float = 1, **labels: str) -> None:
         assert METRICS[name][0] == "counter"
@@ -60,9 +73,11 @@ class Metrics:
         key = tuple(labels.items())
         rows[key] = rows.get(key, 0) + amount
 
-    def observe(self, seconds: float, verb: str) -> None:
-        row = self.seconds.setdefault((("verb", verb),), [0.0] * (len(BUCKETS_S) + 2))
-        row[bisect_left(BUCKETS_S, seconds)] += 1
+    def observe(self, seconds: float, name: str = REQUESTS, **labels: str) -> None:
+        buckets = BUCKETS_S[name]
+        rows = self.seconds.setdefault(name, {})
+        row = rows.setdefault(tuple(labels.items()), [0.0] * (len(buckets) + 2))
+        row[bisect_left(buckets, seconds)] += 1
         row[-1] += seconds
 
     def text(self, gauges: Mapping[str, Iterable[tuple[Labels, float]]]) -> str:
@@ -80,9 +95,9 @@ class Metrics:
 
     def histogram_rows(self, name: str) -> list[str]:
         lines = []
-        for labels, row in self.seconds.items():
+        for labels, row in self.seconds.get(name, {}).items():
             below = 0.0
-            for limit, hits in zip((*map(str, BUCKETS_S), "+Inf"), row[:-1], strict=True):
+            for limit, hits in zip((*map(str, BUCKETS_S[name]), "+Inf"), row[:-1], strict=True):
                 below += hits
                 lines.append(f"{name}_bucket{label_text((*labels, ('le', limit)))} {below:g}")
             lines += [f"{name}_sum{label_text(labels)} {row[-1]:.9g}", f"{name}_count{label_text(labels)} {below:g}"]

@@ -81,6 +81,14 @@ def now_text() -> str:
     return datetime.now(UTC).isoformat()  # strftime took 15 us of every request
 
 
+def age_s(created: str) -> float | None:
+    """Seconds since a moment as Kubernetes writes it, by this machine's clock; None: it is no moment."""
+    try:
+        return max(0.0, (datetime.now(UTC) - datetime.fromisoformat(created)).total_seconds())
+    except (ValueError, TypeError):  # TypeError: without a zone
+        return None
+
+
 def fit(view: View, pod: Pod) -> Decision | None:
     """Whether and where a pod would fit now, and what it would cost; None while no node is known."""
     if not pod.spec.containers:

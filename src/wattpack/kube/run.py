@@ -21,6 +21,7 @@ from wattpack.kube.authentication import tls_of
 from wattpack.kube.claim_watches import check_claims
 from wattpack.kube.client import ApiError, Client
 from wattpack.kube.config import Config, read_config
+from wattpack.kube.energy import run_energy
 from wattpack.kube.events import Events
 from wattpack.kube.kubeconfig import Access
 from wattpack.kube.listening import LimitedSite
@@ -79,6 +80,7 @@ async def serve(config: Config, options: Options, access: Access, started: Calla
                 "lease": service.lease.keep(),
                 "events": run_events(service),
                 "tidy": run_tidy(service),
+                "energy": run_energy(service),
                 "config": run_config(service, options, reload),
                 "measured": run_measured(service),
                 "shadow": run_shadow(service),

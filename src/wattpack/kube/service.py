@@ -23,14 +23,16 @@ from wattpack.kube.client import Client
 from wattpack.kube.closed_nodes import NO_DEVICES
 from wattpack.kube.config import Config
 from wattpack.kube.decision import Decision, DecisionLine, line_of
+from wattpack.kube.energy import Energy
 from wattpack.kube.events import Events
 from wattpack.kube.facts import PodFacts
 from wattpack.kube.lease import Lease
 from wattpack.kube.measured import PowerRow
-from wattpack.kube.metrics import Metrics
+from wattpack.kube.metrics import WAITS, Metrics
 from wattpack.kube.objects import NODE, POD, Node, Pod, Unreadable
-from wattpack.kube.questions import Standing, State, explain_now, now_text, state_of
+from wattpack.kube.questions import Standing, State, age_s, explain_now, now_text, state_of
 from wattpack.kube.ranking import Ranking, scores_json
+from wattpack.kube.reservations import State as Held
 from wattpack.kube.settle import Settler
 from wattpack.kube.shadow import Shadow
 from wattpack.kube.sleep.keeper import Keeper
@@ -51,6 +53,7 @@ from wattpack.model.fit import VERDICT_WORDS
 log = logging.getLogger("wattpack")
 KEPT = 10_000  # decisions that `explain` can show as they were made
 LISTED = 100  # decisions in a list
+SCHEDULERS = 100  # names of schedulers that are kept
 PATIENCE_S = 15  # without a watch for this long, the cache no longer counts as in sync
 
 
@@ -82,6 +85,8 @@ class Service:
         self.sleep: Keeper | None = None
         self.start_sleep(config)
         self.ranking = Ranking(())
+        self.energy = Energy(config.server.metrics_namespaces)
+        self.asked_by: set[str] = set()  # names of the schedulers that ask us: their pods are ours
         self.power_errors: list[PowerRow] = []  # modelled against measured, by model
 
     def start_sleep(self, config: Config) -> None:
@@ -150,6 +155,8 @@ class Service:
 
     async def filter(self, args: ExtenderArgs) -> FilterAnswer:
         """Decide, reserve, and answer with the chosen node alone; in mode `score` with every node that fits."""
+        if len(self.asked_by) < SCHEDULERS:
+            self.asked_by.add(args.pod.spec.scheduler_name)
         try:
             await self.may_decide()
             pod = self.read_asked(args.pod)
@@ -212,7 +219,19 @@ class Service:
             await self.may_decide()
         except RefusedError as fault:
             return BindAnswer(f"wattpack: {fault}")
-        return BindAnswer(await self.binder.bind(args))
+        waited_s = self.waited_s(args)
+        error = await self.binder.bind(args)
+        if not error and waited_s is not None:
+            self.metrics.observe(waited_s, WAITS)
+        return BindAnswer(error)
+
+    def waited_s(self, args: BindingArgs) -> float | None:
+        """Since the pod was created; None where it is bound already, or that is not known."""
+        pod = self.view.pods.get(args.pod_uid)
+        held = self.view.cluster.reservations.get(args.pod_uid)
+        if pod is None or pod.node or (held is not None and held.state in (Held.BOUND, Held.SEEN)):
+            return None
+        return age_s(pod.created)
 
     def decide(self, pod: PodFacts, offered: NDArray[np.int64], shown: Pod) -> Decision | None:
         """Decide and assume at once: kube-scheduler goes on to the next pod before it binds this one.

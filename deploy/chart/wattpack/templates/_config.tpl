@@ -35,6 +35,8 @@ host = "127.0.0.1"
 port = 8888
 metrics_host = {{ toJson .Values.metrics.host }}
 metrics_port = {{ int .Values.metrics.port }}
+metrics_token_file = "/etc/wattpack-metrics/token"
+metrics_namespaces = {{ int .Values.metrics.namespaces }}
 max_body_mib = {{ int .Values.config.server.max_body_mib }}
 timeout_s = {{ toJson .Values.config.server.timeout_s }}
 [lease]

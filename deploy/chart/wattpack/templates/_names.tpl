@@ -43,6 +43,10 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{ include "wattpack.fullname" . }}-kube-scheduler
 {{- end -}}
 
+{{- define "wattpack.metricsSecret" -}}
+{{ .Values.metrics.tokenSecret | default (printf "%s-metrics" (include "wattpack.fullname" .)) }}
+{{- end -}}
+
 {{- /* image: a dict of `image` (registry, repository, tag, digest) and `tag`, the one to take when image.tag is empty */ -}}
 {{- define "wattpack.imageReference" -}}
 {{- if .image.registry }}{{ .image.registry }}/{{ end }}{{ .image.repository }}
