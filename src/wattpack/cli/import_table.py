@@ -74,6 +74,9 @@ def assumed_of_lists(cluster: ClusterObjects, of_files: bool) -> Iterable[Line]:
 def assumed(snapshot: Snapshot, rename: Rename) -> Iterable[Line]:
     for how, nodes in snapshot.cpu_assumed.items():
         yield Line(ASSUMED, len(nodes), "nodes", f"CPU {how}", [rename("node", name) for name in sorted(nodes)])
+    for why, pods in snapshot.at_most.items():
+        text = f"counted as the most that they can hold: {why}"
+        yield Line(ASSUMED, len(pods), "pods", text, [rename("task", name) for name in pods])
     by = {
         "which GPUs they hold is not known: the first that fit": snapshot.index_chosen,
         "GPU memory as a share of the smallest GPU that holds it": snapshot.memory_assumed,

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from wattpack.kube.dialects.dra import DRA
 from wattpack.kube.dialects.mig import MIG
 from wattpack.kube.facts import PodFacts
 
 UNKNOWN = "holds a pod that is not understood: its GPUs may be in use"
-CONFLICT = "holds a pod whose GPUs could not be counted"
 CUT = "has MIG devices: only pods that ask for those"
 CLAIMED = "gives out its GPUs by resource claims"
 NO_DEVICES = "has no devices that serve the claims"
@@ -54,11 +51,11 @@ class ClosedNodes:
         else:
             self.claimed.pop(node, None)
 
-    def to(self, pod: PodFacts, in_conflict: Iterable[str]) -> dict[str, str]:
-        """Nodes that take no such pod, and why. `in_conflict`: nodes with pods whose GPUs could not be counted."""
+    def to(self, pod: PodFacts) -> dict[str, str]:
+        """Nodes that take no such pod, and why."""
         if pod.task.num_gpu == 0:
             return {}
-        found = dict.fromkeys(in_conflict, CONFLICT) | self.doubtful
+        found = dict(self.doubtful)
         if pod.dialect != DRA.name:
             found |= self.claimed
         if pod.dialect != MIG.name:
@@ -74,6 +71,6 @@ class ClosedNodes:
             self._foreign[dialect] = dict.fromkeys(others, FOREIGN)
         return self._foreign[dialect]
 
-    def all(self, in_conflict: Iterable[str]) -> dict[str, str]:
+    def all(self) -> dict[str, str]:
         """Nodes that are closed to any pod with GPUs, for people."""
-        return dict.fromkeys(in_conflict, CONFLICT) | self.cut | self.doubtful
+        return self.cut | self.doubtful

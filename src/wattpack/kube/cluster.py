@@ -149,12 +149,7 @@ class Cluster:
 
     def closed_to(self, pod: PodFacts) -> dict[str, str]:
         """Nodes that take no such pod although they may have room, and why."""
-        return self.closed.to(pod, self.nodes_in_conflict())
-
-    def nodes_in_conflict(self) -> list[str]:
-        """Nodes with pods whose GPUs could not be counted."""
-        held = (self.reservations.get(uid) for uid in self.conflicts)
-        return [reservation.node for reservation in held if reservation is not None]
+        return self.closed.to(pod)
 
     @property
     def choice(self) -> Choice:

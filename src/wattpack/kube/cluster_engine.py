@@ -28,6 +28,22 @@ from wattpack.model.tasks import TaskClass, Workload
 SPARE_CLASSES = 256  # classes of pods that may appear before the engine is rebuilt (4 ms at 1,213 nodes)
 
 
+def rows_of(reservation: Reservation) -> list[tuple[TaskClass, int]]:
+    """What is placed in the engine for a reservation: tasks with their GPUs as bit sets."""
+    parts = [(TaskClass(0, 0, 1, milli), 1 << gpu) for gpu, milli in reservation.parts]
+    return [(reservation.task, reservation.counted), *parts]
+
+
+def ids_of(node: NodeFacts) -> dict[str, int]:
+    return {name: gpu for gpu, name in enumerate(node.gpu_ids)}
+
+
+def certainty(reservation: Reservation) -> tuple[bool, bool, bool]:
+    """For an order: pods whose GPUs are known first, then those that keep what they were counted on, then others."""
+    known = reservation.gpus != 0 or any(one.gpu for one in reservation.pod.holds)
+    return not known, reservation.counted == 0, reservation.pod.doubt != ""
+
+
 class ClusterEngine:
     """The engine for `nodes` and `reservations`, tables that the cluster owns and changes."""
 
@@ -91,18 +107,22 @@ class ClusterEngine:
         if self.auto is not None:
             self.choose_first(self.auto, datacenter)
         rows = self.assign_gpus()
-        classes = tuple(dict.fromkeys(reservation.task for reservation in rows))
+        counted = [row for reservation in rows for row in rows_of(reservation)]
+        classes = tuple(dict.fromkeys(task for task, _ in counted))
         self.class_index = {task: k for k, task in enumerate(classes)}
         target = self.target or self.learnt_target()
         self.engine = Engine(
             datacenter, classes, self.mix, target, self.profile, spare=max(SPARE_CLASSES, len(classes))
         )
         self.idle_mw = np.asarray(nodes_power_mw(self.engine.state.nodes), dtype=np.int64).copy()
-        self.residents = Counter(reservation.node for reservation in rows if reservation.pod.of_node)
+        self.residents = Counter()
+        for reservation in rows:
+            self.residents[reservation.node] += reservation.pod.of_node * len(rows_of(reservation))
         if rows:
-            k = np.array([self.class_index[reservation.task] for reservation in rows], dtype=np.int64)
-            n = np.array([self.index[reservation.node] for reservation in rows], dtype=np.int64)
-            gpus = np.array([reservation.counted for reservation in rows], dtype=np.int64)
+            k = np.array([self.class_index[task] for task, _ in counted], dtype=np.int64)
+            on = [self.index[reservation.node] for reservation in rows for _ in rows_of(reservation)]
+            n = np.array(on, dtype=np.int64)
+            gpus = np.array([gpus for _, gpus in counted], dtype=np.int64)
             place_many(self.engine.state, self.engine.plan, k, n, gpus)
         for name in self.sleepers:
             self.count_wake(name)
@@ -116,22 +136,36 @@ class ClusterEngine:
         left = {name: [GPU_MILLI] * self.nodes[name].gpus for name in self.index}
         rows = sorted(
             (reservation for reservation in self.reservations if reservation.node in self.index),
-            key=lambda one: (one.gpus == 0, one.counted == 0, one.pod.created, one.pod.uid),
+            key=lambda one: (*certainty(one), one.pod.created, one.pod.uid),
         )
+        numbers = {name: ids_of(self.nodes[name]) for name in {reservation.node for reservation in rows}}
         for reservation in rows:
-            self.count(reservation, left[reservation.node])
-            take(left[reservation.node], reservation.task, reservation.counted)
+            free = left[reservation.node]
+            self.count(reservation, free, numbers[reservation.node])
+            numbers[reservation.node] |= reservation.named
+            for task, gpus in rows_of(reservation):
+                take(free, gpus, task.gpu_milli)
         return rows
 
-    def count(self, reservation: Reservation, left: list[int]) -> None:
-        """Fill in the task and the GPUs that are counted, on a node with `left` milli on its GPUs."""
+    def count(self, reservation: Reservation, left: list[int], numbers: Mapping[str, int]) -> None:
+        """Fill in what is counted, on a node with `left` milli on its GPUs, whose names `numbers` knows."""
         pod = reservation.pod
-        task, counted, why = room_for(pod, reservation.gpus or reservation.counted or None, left)
-        if why and not reservation.gpus:
-            task, counted, why = room_for(pod, None, left)
-        reservation.task, reservation.counted = task, counted
-        if why:
-            self.conflicts[pod.uid] = why
+        guess = 0 if pod.holds else reservation.counted
+        found = room_for(pod, reservation.gpus or guess or None, left, numbers)
+        if found.why and not reservation.gpus:
+            found = room_for(pod, None, left, numbers)
+        reservation.task, reservation.counted = found.task, found.gpus
+        reservation.parts, reservation.named = found.parts, found.named
+        if found.why:
+            self.conflicts[pod.uid] = found.why
+
+    def numbers_on(self, node: str) -> dict[str, int]:
+        """Numbers of the node's GPUs by the names that the node and the pods there have for them."""
+        found = ids_of(self.nodes[node])
+        for reservation in self.reservations:
+            if reservation.node == node:
+                found |= reservation.named
+        return found
 
     @property
     def choice(self) -> Choice:
@@ -148,13 +182,19 @@ class ClusterEngine:
         n = self.index.get(reservation.node)
         if self.stale or self.engine is None or n is None:
             return  # the next build counts it; a node that is not known yet brings one about
-        self.count(reservation, self.engine.state.nodes[n].gpu_left[: self.nodes[reservation.node].gpus].tolist())
-        if reservation.task not in self.class_index and self.engine.spare == 0:
+        left = self.engine.state.nodes[n].gpu_left[: self.nodes[reservation.node].gpus].tolist()
+        numbers = self.numbers_on(reservation.node) if reservation.pod.holds else {}
+        self.count(reservation, left, numbers)
+        rows = rows_of(reservation)
+        # Others that nobody said which GPUs they have may make room: the next build counts them last.
+        crowded = reservation.pod.uid in self.conflicts and self.guesses_on(reservation.node)
+        if crowded or len({task for task, _ in rows} - self.class_index.keys()) > self.engine.spare:
             self.stale = True
             return
-        k = self.class_of(reservation.task)  # may replace the state
-        place_one(self.engine.state, self.engine.plan, k, n, reservation.counted)
-        self.residents[reservation.node] += reservation.pod.of_node
+        for task, gpus in rows:
+            k = self.class_of(task)  # may replace the state
+            place_one(self.engine.state, self.engine.plan, k, n, gpus)
+        self.residents[reservation.node] += reservation.pod.of_node * len(rows)
         self.count_wake(reservation.node)
 
     def release(self, reservation: Reservation) -> None:
@@ -162,13 +202,20 @@ class ClusterEngine:
         self.conflicts.pop(reservation.pod.uid, None)
         n = self.index.get(reservation.node)
         if not self.stale and self.engine is not None and n is not None:
-            k = self.class_index[reservation.task]
-            release_one(self.engine.state, self.engine.plan, k, n, reservation.counted)
-            self.residents[reservation.node] -= reservation.pod.of_node
+            rows = rows_of(reservation)
+            for task, gpus in rows:
+                release_one(self.engine.state, self.engine.plan, self.class_index[task], n, gpus)
+            self.residents[reservation.node] -= reservation.pod.of_node * len(rows)
             self.count_wake(reservation.node)
-            others = (self.reservations.get(uid) for uid in self.conflicts)
-            if any(other is not None and other.node == reservation.node for other in others):
-                self.stale = True  # what it held may be what they could not be counted on
+            if self.conflicts and self.in_conflict_on(reservation.node):
+                self.stale = True  # those that could not be counted in full may have room now
+
+    def in_conflict_on(self, node: str) -> bool:
+        held = (self.reservations.get(uid) for uid in self.conflicts)
+        return any(reservation is not None and reservation.node == node for reservation in held)
+
+    def guesses_on(self, node: str) -> bool:
+        return any(reservation.guessed and reservation.node == node for reservation in self.reservations)
 
     def arrive(self, task: TaskClass) -> None:
         """A pod has arrived: count it for a learnt target and tell the policy."""

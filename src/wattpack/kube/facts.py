@@ -9,6 +9,14 @@ from wattpack.model.tasks import TaskClass
 MAX_AMOUNT = 10**12  # milli-vCPU or MiB of one node or pod, as in files: far above any machine, far below overflow
 
 
+class Held(NamedTuple):
+    """A GPU, or a part of one, that a pod holds on its node."""
+
+    # Its number on the node, its id in `gpu_ids`, or a name that the sharers of one GPU have in common; "": not known.
+    gpu: str
+    milli: int  # at most
+
+
 class NodeFacts(NamedTuple):
     """A node's allocatable resources and models."""
 
@@ -18,6 +26,7 @@ class NodeFacts(NamedTuple):
     gpus: int
     model: str  # a GPU model of the power profile; "" without GPUs
     cpu_model: str  # a CPU of the power profile; "": its default
+    gpu_ids: tuple[str, ...] = ()  # of its GPUs, in the order of their numbers, where the node tells them
 
 
 class PodFacts(NamedTuple):
@@ -35,3 +44,7 @@ class PodFacts(NamedTuple):
     dialect: str = ""  # in which it asks for GPUs; "": whole GPUs in no dialect's own words, or none
     claims: tuple[str, ...] = ()  # names of its resource claims, where these are read
     of_node: bool = False  # it belongs to its node, as pods of DaemonSets do: a node with no others is empty
+    # What it holds on its node: where the GPUs are named otherwise than by `gpus`, and where no task can say it (shares
+    # of several GPUs at once, a request that cannot be read). Then `task` is without GPUs.
+    holds: tuple[Held, ...] = ()
+    doubt: str = ""  # why what it asks for cannot be read: `holds` is the most that it can hold then

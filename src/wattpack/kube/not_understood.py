@@ -13,7 +13,7 @@ from typing import NamedTuple
 from wattpack.kube.dialects import DIALECTS, aliyun, hami, koordinator, volcano
 from wattpack.kube.dialects.dialect import Dialect
 from wattpack.kube.dialects.kai import MEMORY as KAI_MEMORY
-from wattpack.kube.dialects.node_devices import WHOLE
+from wattpack.kube.dialects.node_devices import TIME_SLICED, WHOLE
 from wattpack.kube.objects import Node, Pod
 from wattpack.model.catalog import GPUS, PAPER_NAMES
 from wattpack.model.gpu_names import model_of, possible_models
@@ -66,7 +66,8 @@ def unknown_accelerators(pod: Pod, dialect: Dialect, claims_are_read: bool = Fal
     asked = accelerators_asked(pod)
     if claims_are_read:
         asked = asked[: len(asked) - len(pod.spec.resource_claims)]
-    return [name for name in asked if name != WHOLE and not dialect.owns(name) and not is_of_dialect(name)]
+    counted = (WHOLE, TIME_SLICED)  # the second as whole GPUs: more it cannot hold
+    return [name for name in asked if name not in counted and not dialect.owns(name) and not is_of_dialect(name)]
 
 
 def unread_devices(node: Node, dialect: Dialect, gpus: int) -> list[str]:

@@ -184,7 +184,7 @@ def state_of(view: View) -> ClusterState:
         "fragmentation_gpus": cluster.fragmentation_gpus(),
         "nodes": rows,
         "unreadable_nodes": view.unreadable_nodes,
-        "closed_nodes": cluster.closed.all(cluster.nodes_in_conflict()),
+        "closed_nodes": cluster.closed.all(),
         "unreadable_pods": view.unreadable_pods,
         "gpu_conflicts": cluster.conflicts,
         "promised": [

@@ -31,7 +31,9 @@ def read_node(node: Node, reading: Reading) -> NodeFacts:
         if gpus > MAX_GPUS:
             raise Unreadable(f"{gpus} GPUs, expected at most {MAX_GPUS}")
         model = _gpu_model(node, reading) if gpus else ""
-        return NodeFacts(name, cpu, memory, gpus, model, cpu_model(node.metadata.labels, reading).model)
+        ids = dialect.gpu_ids(node)
+        named = ids if len(ids) == len(set(ids)) == gpus else ()
+        return NodeFacts(name, cpu, memory, gpus, model, cpu_model(node.metadata.labels, reading).model, named)
     except Unreadable as fault:
         raise Unreadable(f"node {name}: {fault}") from None
 

@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from wattpack.errors import UserError
-from wattpack.kube.dialects import DIALECTS, foreign_name
+from wattpack.kube.dialects import DIALECTS, foreign_name, most_held
 from wattpack.kube.dialects.dialect import Asked, GpuRequest
-from wattpack.kube.dialects.node_devices import WHOLE
-from wattpack.kube.facts import MAX_AMOUNT, PodFacts
+from wattpack.kube.dialects.mig import SLICES as MIG_SLICES
+from wattpack.kube.dialects.node_devices import TIME_SLICED, WHOLE
+from wattpack.kube.facts import MAX_AMOUNT, Held, PodFacts
 from wattpack.kube.objects import NodeSelectorTerm, Pod, Unreadable
 from wattpack.kube.pod_requests import pod_requests
 from wattpack.kube.quantity import cpu_milli_up, memory_mib_up
 from wattpack.kube.reading import Reading
 from wattpack.model.nodes import MAX_GPUS
+from wattpack.model.power import GPU_MILLI
 from wattpack.model.tasks import TaskClass, check_class
 
 MAX_POD_GPUS = 10**6
 FINISHED = ("Succeeded", "Failed")  # phases of pods that hold nothing any more
 PLAIN = frozenset({"cpu", "memory", "ephemeral-storage", "pods", WHOLE})  # names that belong to no dialect
-TIME_SLICED = "nvidia.com/gpu.shared"
 MIRROR = "kubernetes.io/config.mirror"  # the annotation of a static pod
 
 
@@ -27,8 +29,9 @@ def read_pod(pod: Pod, reading: Reading, on_model: str = "") -> PodFacts:
     """The pod's facts; raises Unreadable with the pod's name. `on_model`: the GPU model of the node it is bound to."""
     metadata, spec = pod.metadata, pod.spec
     try:
-        task, dialect = read_task_and_dialect(pod, reading, on_model)
-        gpus = _gpu_index(pod, task, reading) if spec.node_name and task.num_gpu else None
+        task, dialect, gpus, holds, doubt = (
+            _on_node(pod, reading, on_model) if spec.node_name else _waiting(pod, reading)
+        )
     except Unreadable as fault:
         raise Unreadable(f"pod {metadata.namespace}/{metadata.name}: {fault}") from None
     return PodFacts(
@@ -43,7 +46,75 @@ def read_pod(pod: Pod, reading: Reading, on_model: str = "") -> PodFacts:
         metadata.creation_timestamp or "",
         dialect,
         of_node=belongs_to_node(pod),
+        holds=holds,
+        doubt=doubt,
     )
+
+
+class _Read(NamedTuple):
+    """The fields of `PodFacts` that the dialects tell."""
+
+    task: TaskClass
+    dialect: str
+    gpus: tuple[int, ...] | None = None
+    holds: tuple[Held, ...] = ()
+    doubt: str = ""
+
+
+def _waiting(pod: Pod, reading: Reading) -> _Read:
+    return _Read(*read_task_and_dialect(pod, reading, ""))
+
+
+def _on_node(pod: Pod, reading: Reading, on_model: str) -> _Read:
+    """What a pod holds: what its scheduler wrote, what it asks for, or the most that it can hold.
+
+    Whatever it says, one pod must not make its whole node doubtful.
+    """
+    bare, asked = read_cpu_and_memory(pod), asked_by(pod, reading, on_model)
+    written = reading.dialect.held(asked)
+    try:
+        task, dialect = read_task_and_dialect(pod, reading, on_model)
+    except Unreadable as fault:
+        task, dialect, doubt = bare, spoken(pod, reading), str(fault)
+    else:
+        doubt = ""
+    if written:
+        whole = {one.milli for one in written} == {GPU_MILLI} and len({one.gpu for one in written}) == len(written)
+        if doubt == "" and (whole or len(written) == 1):
+            task = task._replace(num_gpu=len(written), gpu_milli=written[0].milli)
+            return _Read(task, dialect, holds=written)
+        return _Read(bare, dialect, holds=written)
+    if doubt:
+        holds = tuple(Held("", milli) for milli in _most(asked, reading))
+        return _Read(bare, dialect, holds=_at_index(pod, holds, reading), doubt=doubt)
+    if task.num_gpu == 0:
+        return _Read(task, dialect)
+    try:
+        return _Read(task, dialect, _gpu_index(pod, task.num_gpu, reading))
+    except Unreadable as fault:  # the GPUs are held all the same, by other numbers
+        return _Read(bare, dialect, holds=(Held("", task.gpu_milli),) * task.num_gpu, doubt=str(fault))
+
+
+def _most(asked: Asked, reading: Reading) -> list[int]:
+    """A node has no more GPUs than `MAX_GPUS`, so nobody holds more."""
+    sliced = [GPU_MILLI] * min(asked.devices(TIME_SLICED), MAX_GPUS)
+    return (most_held(reading.dialect, asked) + sliced)[: MAX_GPUS * MIG_SLICES]
+
+
+def _at_index(pod: Pod, holds: tuple[Held, ...], reading: Reading) -> tuple[Held, ...]:
+    """On the GPUs that the pod's annotation names, where it names as many."""
+    try:
+        gpus = _gpu_index(pod, len(holds), reading)
+    except Unreadable:
+        return holds
+    return holds if gpus is None else tuple(Held(str(gpu), one.milli) for gpu, one in zip(gpus, holds, strict=True))
+
+
+def spoken(pod: Pod, reading: Reading) -> str:
+    """The first dialect in use in whose words a pod asks by resources, "" if none."""
+    asked = pod_requests(pod)[0]
+    parts = reading.dialect.parts or (reading.dialect,)
+    return next((part.name for part in parts if any(amount and part.owns(name) for name, amount in asked.items())), "")
 
 
 def belongs_to_node(pod: Pod) -> bool:
@@ -68,18 +139,16 @@ def read_cpu_and_memory(pod: Pod) -> TaskClass:
 
 def read_task_and_dialect(pod: Pod, reading: Reading, on_model: str) -> tuple[TaskClass, str]:
     """An amount of GPU memory is a share of the GPUs of the pod's node, or of the smallest that hold it."""
-    total, containers = pod_requests(pod)
-    annotations, dialect = pod.metadata.annotations, reading.dialect
-    for name in [*(total.keys() - PLAIN), *annotations]:
+    asked, dialect = asked_by(pod, reading, on_model), reading.dialect
+    total = asked.total_nano
+    # Annotations in words that are not read say nothing about a pod that runs; one that waits could get too little.
+    words = pod.metadata.annotations if not pod.spec.node_name else ()
+    for name in [*(name for name in total.keys() - PLAIN if total[name]), *words]:
         other = foreign_name(dialect, name)
         if other:
             raise Unreadable(f"asks in {name}, which is dialect {other}; the configured one is {dialect.name}")
     if total.get(TIME_SLICED):
         raise Unreadable(f"asks for {TIME_SLICED}: the share of a time-sliced GPU is not known")
-    memories = reading.gpu_memories_mib
-    if on_model in reading.memories and not reading.gpu_memory_mib:
-        memories = (reading.memories[on_model],)
-    asked = Asked(pod.metadata.namespace, annotations, total, containers, memories, reading.known_models)
     wanted = dialect.request(asked)
     cpu, memory = cpu_milli_up(total.get("cpu", 0)), memory_mib_up(total.get("memory", 0))
     if max(cpu, memory) > MAX_AMOUNT or wanted.num_gpu > MAX_POD_GPUS:
@@ -94,6 +163,19 @@ def read_task_and_dialect(pod: Pod, reading: Reading, on_model: str) -> tuple[Ta
     except UserError as fault:  # dialects check their shares: a bug in one
         raise Unreadable(str(fault)) from None
     return task, wanted.dialect
+
+
+def asked_by(pod: Pod, reading: Reading, on_model: str) -> Asked:
+    """What dialects see of the pod."""
+    total, containers = pod_requests(pod)
+    memories, metadata = reading.gpu_memories_mib, pod.metadata
+    if on_model in reading.memories and not reading.gpu_memory_mib:
+        memories = (reading.memories[on_model],)
+    return Asked(
+        *(metadata.namespace, metadata.annotations, total, containers, memories, reading.known_models),
+        labels=metadata.labels,
+        node=pod.spec.node_name,
+    )
 
 
 def gpu_spec(pod: Pod, wanted: GpuRequest, reading: Reading) -> str:
@@ -139,8 +221,8 @@ def _term_values(term: NodeSelectorTerm, label: str) -> set[str]:
     return set.intersection(*found) if found else set()
 
 
-def _gpu_index(pod: Pod, task: TaskClass, reading: Reading) -> tuple[int, ...] | None:
-    """GPUs in the annotation of a bound pod; None: it has no such annotation."""
+def _gpu_index(pod: Pod, number: int, reading: Reading) -> tuple[int, ...] | None:
+    """GPUs in the annotation of a bound pod with so many; None: it has no such annotation."""
     text = reading.dialect.read_index(pod.metadata.annotations)
     if text == "":
         return None
@@ -149,8 +231,8 @@ def _gpu_index(pod: Pod, task: TaskClass, reading: Reading) -> tuple[int, ...] |
     good = len(gpus) == len(parts) == len(set(gpus)) and all(gpu < MAX_GPUS for gpu in gpus)
     if not good:
         raise Unreadable(f"GPU index {text!r}, expected different numbers below {MAX_GPUS} like 0-3-4")
-    if len(gpus) != task.num_gpu:
-        raise Unreadable(f"GPU index {text!r}, expected {task.num_gpu} numbers, as many as the pod asks for")
+    if len(gpus) != number:
+        raise Unreadable(f"GPU index {text!r}, expected {number} numbers, as many as the pod asks for")
     return gpus
 
 

@@ -9,7 +9,7 @@ follows. No clock and no engine here: `cluster.py` counts what reservations take
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 
 from wattpack.kube.facts import PodFacts
@@ -143,6 +143,8 @@ class Reservation:
     assumed_s: float = 0.0  # when it was assumed, monotonic
     state: State = State.ENDED
     counted: int = 0  # bit set: the GPUs that are counted, some that are free where none are known
+    parts: tuple[tuple[int, int], ...] = ()  # (GPU, milli) counted beside the task: see `gpus.Counted`
+    named: dict[str, int] = field(default_factory=dict)  # numbers of the GPUs that the pod names otherwise
     sent_s: float | None = None  # when its latest Binding was sent; a pod with claims is BOUND while they are written
     made: bool = False  # the API server answered that the Binding was made
     refusal: str = ""  # the scheduler's latest refusal of the pod when it was assumed
@@ -158,10 +160,16 @@ class Reservation:
         """Whether a Binding may be made of which the API server's answer is not known."""
         return self.state is State.BOUND and not self.made
 
+    @property
+    def guessed(self) -> bool:
+        """Whether it is counted on GPUs that were free, as nobody says which it has."""
+        return self.gpus == 0 and self.counted != 0 and not self.named
+
     def shows(self, pod: PodFacts) -> bool:
         """Whether the pod, as the cluster shows it, is where this reservation has it."""
         same_gpus = pod.gpus is None or bits(pod.gpus) == self.gpus
-        return self.node == pod.node and same_gpus and self.pod.task == pod.task
+        same_holds = self.pod.holds == pod.holds or not self.pod.node
+        return self.node == pod.node and same_gpus and same_holds and self.pod.task == pod.task
 
 
 class Reservations:

@@ -19,7 +19,7 @@ from wattpack.kube.dialects.dra import DRA, reads_claims
 from wattpack.kube.dialects.mig import MIG
 from wattpack.kube.dialects.node_devices import WHOLE, node_count
 from wattpack.kube.dra.claims import Claims
-from wattpack.kube.facts import NodeFacts, PodFacts
+from wattpack.kube.facts import Held, NodeFacts, PodFacts
 from wattpack.kube.node_models import cpu_model
 from wattpack.kube.not_understood import (
     NotUnderstood,
@@ -64,6 +64,7 @@ class Snapshot:
     leaving: int = 0  # tasks that are being deleted: nobody can move them
     dialects: Counter[str] = field(default_factory=Counter)  # tasks with GPUs by dialect
     cpu_assumed: dict[str, list[str]] = field(default_factory=dict)  # what is assumed and why -> nodes
+    at_most: dict[str, list[str]] = field(default_factory=dict)  # why a request cannot be read -> pods
     index_chosen: list[str] = field(default_factory=list)  # tasks without an index of the GPUs they hold
     memory_assumed: list[str] = field(default_factory=list)  # tasks that ask for GPU memory, on GPUs by the catalog
 
@@ -169,6 +170,10 @@ class _Taking:
         found = with_claims(pod, facts, self.claims, self.listed)
         if found.usable is not None:
             return self.read_usable(found.facts, found.usable, found.stays)
+        if facts.doubt:
+            self.found.at_most.setdefault(facts.doubt, []).append(f"{facts.namespace}/{facts.name}")
+        if facts.holds and not facts.task.num_gpu:
+            return facts._replace(task=facts.task._replace(pool_spec=HELD))
         cut = facts.dialect == MIG.name and self.reading.dialect is not MIG
         if cut or (belongs_to_node(pod) and facts.task.num_gpu):
             facts = facts._replace(task=facts.task._replace(pool_spec=HELD))
@@ -212,16 +217,13 @@ class _Taking:
         self.known[node] = facts._replace(cpu_milli=max(0, cpu), memory_mib=max(0, memory))
 
     def placed(self) -> list[tuple[Task, Pod]]:
-        """The tasks in order of arrival; pods without room where they are make their node closed to GPU tasks."""
+        """The tasks in order of arrival. Of pods without room where they are, what they hold of GPUs are tasks."""
         tasks, refused = place_pods(self.readable, self.known)
-        for facts, pod, why, taken in refused:
-            self.found.leave_out(f"pod {facts.namespace}/{facts.name}", why)
-            if facts.task.num_gpu and self.known[facts.node].gpus:  # otherwise no GPU would look free
-                self.found.not_understood.append(not_understood(pod))
-                self.close(facts.node, CPU, "pods not understood")
-            else:
-                self.found.uncounted.append(not_understood(pod)._replace(resource=""))
-            self.subtract(facts.node, taken)
+        for one in refused:
+            self.found.leave_out(f"pod {one.facts.namespace}/{one.facts.name}", one.why)
+            self.found.uncounted.append(not_understood(one.pod)._replace(resource=""))
+            self.subtract(one.facts.node, one.taken)
+            tasks += [(part, one.pod) for part in one.parts]
         return tasks
 
     def finish(self) -> Snapshot:
@@ -264,7 +266,7 @@ class _Taking:
         name = f"{task.pod.namespace}/{task.pod.name}"
         if task.pod.task.num_gpu:
             self.found.dialects[task.pod.dialect or "nvidia"] += 1
-            if task.gpus and task.pod.gpus is None:
+            if task.gpus and task.pod.gpus is None and not all(one.gpu for one in task.pod.holds or [Held("", 0)]):
                 self.found.index_chosen.append(name)
             if asks_for_memory(pod) and self.reading.gpu_memory_mib == 0:
                 self.found.memory_assumed.append(name)

@@ -50,7 +50,7 @@ class View:
         self.unreadable_pods: dict[str, str] = {}  # uid -> why
         self.blocking: dict[str, str] = {}  # uid of a pod that is not understood -> its node: see `block`
         self.uncounted: set[str] = set()  # those of them whose CPU and memory cannot be read either
-        self.early: dict[str, Pod] = {}  # pods on nodes that are not known yet: read again when the node comes
+        self.early: dict[str, Pod] = {}  # pods on nodes of which more may be known later: read again with their node
         self.devices: dict[str, tuple[str, dict[str, int]]] = {}  # uid -> node, MIG devices that the pod holds there
         self.claim_pods = ClaimPods(self, claims) if isinstance(claims, ClaimView) else None
         if self.claim_pods is not None:
@@ -209,9 +209,17 @@ class View:
             self.unreadable_pods[uid] = str(fault)
             self.take_unreadable(pod)
             return
+        known_why = self.unreadable_pods.get(uid)
         self.unblock(uid)
-        if facts.dialect == MIG.name and facts.node:
-            self.devices[uid] = facts.node, mig_devices(pod)
+        if facts.doubt:  # counted as the most that it can hold, and named
+            said = f"pod {facts.namespace}/{facts.name}: {facts.doubt}"
+            if known_why != said:
+                log.warning("%s", said)
+            self.unreadable_pods[uid] = said
+        if facts.node and (facts.doubt or (facts.holds and not self.reading.gpu_memories_mib)):
+            self.early[uid] = pod  # its node may tell more later
+        if facts.node and (devices := mig_devices(pod)):
+            self.devices[uid] = facts.node, devices
         known = self.pods.get(uid)
         self.pods[uid] = facts
         self.uids[facts.namespace, facts.name] = uid

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import lru_cache
+from itertools import zip_longest
 
 from wattpack.errors import UserError
 from wattpack.kube.dialects.alibaba import ALIBABA
 from wattpack.kube.dialects.aliyun import ALIYUN
 from wattpack.kube.dialects.amd import AMD
-from wattpack.kube.dialects.dialect import Dialect
+from wattpack.kube.dialects.dialect import Asked, Dialect, most_whole
 from wattpack.kube.dialects.dra import DRA
 from wattpack.kube.dialects.hami import HAMI
 from wattpack.kube.dialects.kai import KAI
@@ -43,6 +45,20 @@ def find_dialect(names: str | Sequence[str]) -> Dialect:
     if key not in _USED:
         _USED[key] = together([DIALECTS[name] for name in dict.fromkeys(listed)], key)
     return _USED[key]
+
+
+def most_held(dialect: Dialect, asked: Asked) -> list[int]:
+    """What a pod on a node can hold at most, as milli of each GPU, in whatever words: for requests that cannot be read.
+
+    At each place the largest that any dialect says: which of them gave out the pod's GPUs is not known. Annotations
+    count only in the dialects in use, but a device that is given out for a resource is held whatever we read.
+    """
+    in_use = dialect.parts or (dialect,)
+    bare = replace(asked, annotations={}, labels={})
+    own = [one.most(asked if one in in_use else bare) for one in DIALECTS.values() if one.most is not most_whole]
+    vgpus = any(asked.total_nano.get(name) for name in HAMI.resources)  # beside these, `nvidia.com/gpu` counts vGPUs
+    plain = [] if vgpus else most_whole(asked)
+    return [max(at) for at in zip_longest(*(sorted(one, reverse=True) for one in (plain, *own)), fillvalue=0)]
 
 
 def foreign_name(dialect: Dialect, name: str) -> str:

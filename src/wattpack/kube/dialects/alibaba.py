@@ -42,6 +42,15 @@ def _said(asked: Asked, name: str) -> int | None:
     return counted if annotated is None else annotated
 
 
+def most(asked: Asked) -> list[int]:
+    """Nothing without a number that can be read: no device is given out for annotations."""
+    milli = max(asked.thousandths_or_none(MILLI) // 1000, asked.devices(MILLI))
+    count = max(asked.thousandths_or_none(COUNT) // 1000, asked.devices(COUNT))
+    if not milli and not count:
+        return []
+    return [min(milli or GPU_MILLI, GPU_MILLI)] * max(1, count)
+
+
 def read_index(annotations: Mapping[str, str]) -> str:
     return annotations.get(INDEX, "")
 
@@ -55,6 +64,7 @@ ALIBABA = Dialect(
     resources=frozenset({MILLI, COUNT}),
     annotations=frozenset({MILLI, COUNT, MODEL}),
     request=request,
+    most=most,
     node_gpus=partial(counted_gpus, resource=COUNT),
     model_labels=(MODEL,),
     read_index=read_index,

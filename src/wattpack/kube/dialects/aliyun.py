@@ -31,6 +31,11 @@ def request(asked: Asked) -> GpuRequest:
     return beside_whole(asked, own._replace(gpu_memory_mib=gpu_mib), words)
 
 
+def most(asked: Asked) -> list[int]:
+    gib = asked.devices(MEMORY)
+    return [asked.milli_of_memory(gib * 1024)] if gib else [GPU_MILLI] * asked.devices(COUNT)
+
+
 def memory_mib(node: Node) -> int:
     """What the device plugin offers of each GPU, in GiB: less than the GPU has, but all that a pod can ask for."""
     count, gib = node_count(node, COUNT), node_count(node, MEMORY)
@@ -53,6 +58,7 @@ ALIYUN = Dialect(
     name="aliyun",
     resources=frozenset({MEMORY, COUNT}),
     request=request,
+    most=most,
     node_gpus=partial(counted_gpus, resource=COUNT),
     memory_mib=memory_mib,
     read_index=read_index,

@@ -20,6 +20,10 @@ def request(asked: Asked) -> GpuRequest:
     return GpuRequest(own, GPU_MILLI) if own else plain if plain.num_gpu else NO_GPU
 
 
+def most(asked: Asked) -> list[int]:
+    return [GPU_MILLI] * asked.devices(AMD_WHOLE)
+
+
 def node_gpus(node: Node) -> int:
     """Raises where the plugin counts partitions as GPUs, and where the node has GPUs of both makers."""
     own, plain = node_count(node, AMD_WHOLE) or 0, whole_gpus_of(node)
@@ -31,4 +35,4 @@ def node_gpus(node: Node) -> int:
     return own or plain
 
 
-AMD = Dialect(name="amd", resources=frozenset({AMD_WHOLE}), request=request, node_gpus=node_gpus)
+AMD = Dialect(name="amd", resources=frozenset({AMD_WHOLE}), request=request, most=most, node_gpus=node_gpus)

@@ -1,15 +1,17 @@
-"""THE CONTRACT of a dialect: how a pod asks for GPUs, how many a node has, and where the chosen index is written."""
+"""THE CONTRACT of a dialect: how a pod asks for GPUs, what it holds, how many a node has, where the index is written."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from wattpack.kube.dialects.gpu_index import read_own_index, write_own_index
-from wattpack.kube.dialects.node_devices import label_memory_mib, whole_gpus_of
+from wattpack.kube.dialects.node_devices import WHOLE, label_memory_mib, whole_gpus_of
+from wattpack.kube.facts import Held
 from wattpack.kube.objects import Node, Unreadable
-from wattpack.kube.quantity import nano, whole
+from wattpack.kube.quantity import NANO, nano, whole
+from wattpack.model.power import GPU_MILLI
 from wattpack.model.tasks import TaskClass
 
 
@@ -24,6 +26,7 @@ class GpuRequest(NamedTuple):
 
 
 NO_GPU = GpuRequest(0, 0)
+MOST = 100_000  # devices, percents or GiB that are counted of a pod whose request cannot be read
 
 
 @dataclass(frozen=True)
@@ -36,6 +39,8 @@ class Asked:
     containers_nano: Sequence[Mapping[str, int]]  # the same of each container (init containers too)
     gpu_memories_mib: Sequence[int]  # of the GPUs in question, ascending; none: unknown
     known_models: Sequence[str]  # names that a model in the cluster can have
+    labels: Mapping[str, str] = field(default_factory=dict)
+    node: str = ""  # where it is
 
     def gpu_memory_mib(self, least_mib: int) -> int:
         """Of the smallest GPU that holds `least_mib`, or of the largest; 0: unknown."""
@@ -57,6 +62,36 @@ class Asked:
         text = self.annotations.get(annotation)
         return None if text is None else -(-_annotated(annotation, text) // 10**6)
 
+    # ---- the same of a pod that holds devices, whatever it says: what cannot be read is 0
+
+    def devices(self, resource: str) -> int:
+        return min(MOST, -(-self.total_nano.get(resource, 0) // NANO))
+
+    def thousandths_or_none(self, annotation: str) -> int:
+        try:
+            return min(1000 * MOST, self.thousandths(annotation) or 0)
+        except Unreadable:
+            return 0
+
+    def milli_of_memory(self, asked_mib: int) -> int:
+        """The most that an amount of GPU memory can be of a GPU."""
+        gpu_mib = self.gpu_memory_mib(asked_mib)
+        return min(GPU_MILLI, -(-asked_mib * GPU_MILLI // gpu_mib)) if gpu_mib else GPU_MILLI
+
+
+def says_nothing(asked: Asked) -> tuple[Held, ...] | None:
+    """No annotation says what a pod holds."""
+    return None
+
+
+def most_whole(asked: Asked) -> list[int]:
+    """Milli of each GPU that a pod can hold at most by plain words."""
+    return [GPU_MILLI] * asked.devices(WHOLE)
+
+
+def no_ids(node: Node) -> tuple[str, ...]:
+    return ()
+
 
 @dataclass(frozen=True)
 class Dialect:
@@ -74,6 +109,12 @@ class Dialect:
     model_labels: tuple[str, ...] = ()  # labels with the GPU model, after the configured one
     read_index: Callable[[Mapping[str, str]], str] = read_own_index  # text like "0-3-4", "" if there is none
     write_index: Callable[[Sequence[int], TaskClass], dict[str, str]] = write_own_index
+    # What the dialect's own scheduler wrote that a pod holds on its node; None: it says nothing.
+    held: Callable[[Asked], tuple[Held, ...] | None] = says_nothing
+    # What a pod can hold at most, as milli of each GPU, where its request cannot be read.
+    most: Callable[[Asked], list[int]] = most_whole
+    gpu_ids: Callable[[Node], tuple[str, ...]] = no_ids  # by which `held` names the GPUs of a node, in order
+    only_by: str = ""  # the scheduler without whose annotations the device plugin gives no GPU to a pod
     parts: tuple[Dialect, ...] = ()  # the dialects that this one stands for, where it stands for several
 
     def owns(self, name: str) -> bool:

@@ -10,10 +10,19 @@ from functools import partial
 
 from wattpack.kube.dialects.dialect import Asked, Dialect, GpuRequest
 from wattpack.kube.dialects.node_devices import WHOLE, whole_gpus_of
-from wattpack.kube.dialects.vgpu import MODEL_ANNOTATIONS, Names, registered_gpus, registered_memory_mib, with_models
+from wattpack.kube.dialects.vgpu import (
+    MODEL_ANNOTATIONS,
+    Names,
+    Plugin,
+    registered_gpus,
+    registered_ids,
+    registered_memory_mib,
+    with_models,
+)
 from wattpack.kube.objects import Node
 
 NAMES = Names(WHOLE, "nvidia.com/gpumem", "nvidia.com/gpumem-percentage", "nvidia.com/gpucores")
+PLUGIN = Plugin(("hami.io/vgpu-devices-allocated", "hami.io/vgpu-devices-to-allocate"), "hami.io/vgpu-node")
 REGISTER = "hami.io/node-nvidia-register"
 
 
@@ -32,6 +41,10 @@ HAMI = Dialect(
     annotations=MODEL_ANNOTATIONS,
     node_annotations=frozenset({REGISTER}),
     request=request,
+    most=NAMES.most,
+    held=partial(NAMES.held, plugin=PLUGIN),
+    gpu_ids=partial(registered_ids, annotation=REGISTER),
+    only_by="HAMi's scheduler",
     node_gpus=node_gpus,
     memory_mib=partial(registered_memory_mib, annotation=REGISTER),
 )

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 from wattpack.kube.dialects.dialect import NO_GPU, Asked, Dialect, GpuRequest
 from wattpack.kube.dialects.shares import beside_whole, milli_of_memory, share_of_one
+from wattpack.kube.facts import Held
 from wattpack.kube.objects import Unreadable
+from wattpack.model.power import GPU_MILLI
 
 FRACTION = "gpu-fraction"
 MEMORY = "gpu-memory"  # MiB
 DEVICES = "gpu-fraction-num-devices"
+GROUP = "runai-gpu-group"  # a label, or the beginning of several
 RESERVATIONS = ("kai-resource-reservation", "runai-reservation")  # namespaces of those pods
 
 
@@ -37,9 +40,29 @@ def request(asked: Asked) -> GpuRequest:
     return beside_whole(asked, share_of_one(milli, count, words)._replace(gpu_memory_mib=gpu_mib), words)
 
 
+def most(asked: Asked) -> list[int]:
+    """Nothing without a share that can be read: KAI gives out no device for it."""
+    if asked.namespace in RESERVATIONS:
+        return []
+    memory_mib = asked.thousandths_or_none(MEMORY) // 1000
+    milli = max(asked.thousandths_or_none(FRACTION), asked.milli_of_memory(memory_mib) if memory_mib else 0)
+    devices = max(1, asked.thousandths_or_none(DEVICES) // 1000)
+    return [min(milli, GPU_MILLI)] * devices if milli else []
+
+
+def held(asked: Asked) -> tuple[Held, ...] | None:
+    """The groups of pods that share a GPU: KAI's label says which of them the pod is in, one for each of its GPUs."""
+    shares, groups = most(asked), sorted(name for label, name in asked.labels.items() if label.startswith(GROUP))
+    groups = list(dict.fromkeys(groups))
+    return tuple(map(Held, groups, shares)) if shares and len(groups) == len(shares) else None
+
+
 KAI = Dialect(
     name="kai",
     annotations=frozenset({FRACTION, MEMORY, DEVICES}),
     namespaces=RESERVATIONS,
     request=request,
+    most=most,
+    held=held,
+    only_by="KAI's scheduler",
 )

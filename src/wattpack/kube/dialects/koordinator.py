@@ -11,7 +11,8 @@ from wattpack.kube.dialects.gpu_index import index_text, read_own_index, write_o
 from wattpack.kube.dialects.node_devices import WHOLE, node_count, whole_gpus_of
 from wattpack.kube.dialects.shares import beside_whole, milli_of_memory, share_of_one
 from wattpack.kube.objects import Node, Unreadable
-from wattpack.kube.quantity import memory_mib_up
+from wattpack.kube.facts import Held
+from wattpack.kube.quantity import NANO, memory_mib_up, nano
 from wattpack.model.power import GPU_MILLI
 from wattpack.model.tasks import TaskClass
 
@@ -47,6 +48,33 @@ def request(asked: Asked) -> GpuRequest:
     return beside_whole(asked, share_of_one(milli // number, number, words)._replace(gpu_memory_mib=gpu_mib), words)
 
 
+def most(asked: Asked) -> list[int]:
+    percent = max(asked.devices(name) for name in (GPU, CORE, RATIO))
+    memory_mib = memory_mib_up(asked.total_nano.get(MEMORY, 0))
+    number = asked.devices(SHARED) or max(1, -(-percent // 100))
+    memory_milli = asked.milli_of_memory(-(-memory_mib // number)) * number if memory_mib else 0
+    left = max(10 * percent, memory_milli)
+    found = []
+    for at in range(number, 0, -1):
+        if left <= 0:
+            break
+        found.append(min(GPU_MILLI, -(-left // at) if asked.devices(SHARED) else left))
+        left -= found[-1]
+    return found
+
+
+def held(asked: Asked) -> tuple[Held, ...] | None:
+    """The GPUs that Koordinator's scheduler wrote, where it says how much of each."""
+    if not any(asked.total_nano.get(name) for name in (GPU, CORE, RATIO, MEMORY, SHARED, WHOLE)):
+        return None
+    try:
+        devices = _DEVICES.decode(asked.annotations.get(ALLOCATED, "{}")).gpu
+        found = [Held(str(device.minor), min(GPU_MILLI, device.milli())) for device in devices]
+    except (msgspec.MsgspecError, Unreadable):
+        return None
+    return tuple(found) if found and all(one.milli for one in found) else None
+
+
 def node_gpus(node: Node) -> int:
     percent = node_count(node, GPU) or node_count(node, CORE)
     plain = whole_gpus_of(node)
@@ -59,6 +87,12 @@ def node_gpus(node: Node) -> int:
 
 class Device(msgspec.Struct, gc=False):
     minor: int
+    resources: dict[str, str | int] = {}
+
+    def milli(self) -> int:
+        """The larger of the shares of cores and of memory; 0: neither is told."""
+        percents = [nano(self.resources.get(name, 0)) for name in (GPU, CORE, RATIO)]
+        return -(-10 * max(percents) // NANO)
 
 
 class Devices(msgspec.Struct, gc=False):
@@ -88,6 +122,8 @@ KOORDINATOR = Dialect(
     name="koordinator",
     resources=frozenset({GPU, CORE, RATIO, MEMORY, SHARED}),
     request=request,
+    most=most,
+    held=held,
     node_gpus=node_gpus,
     model_labels=("node.koordinator.sh/gpu-model",),
     read_index=read_index,

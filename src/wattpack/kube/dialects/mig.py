@@ -14,11 +14,13 @@ from wattpack.kube.dialects.node_devices import WHOLE, node_count, whole_gpus_of
 from wattpack.kube.dialects.shares import beside_whole, share_of_one
 from wattpack.kube.objects import Node, Pod, Unreadable
 from wattpack.kube.pod_requests import pod_requests
-from wattpack.kube.quantity import whole
+from wattpack.kube.quantity import NANO, whole
+from wattpack.model.nodes import MAX_GPUS
 from wattpack.model.power import GPU_MILLI
 
 PREFIX = "nvidia.com/mig-"
 SLICES = 7
+MOST_DEVICES = SLICES * MAX_GPUS  # that a node can have
 _PROFILE = re.compile(r"([1-7])g\.[0-9]{1,4}gb(\.me|\.me\.all|\.gfx|-me)?", re.ASCII)
 
 
@@ -41,6 +43,18 @@ def request(asked: Asked) -> GpuRequest:
     return beside_whole(asked, share_of_one(slices_of(name) * GPU_MILLI // SLICES, 1, name), name)
 
 
+def most(asked: Asked) -> list[int]:
+    found = []
+    for name in sorted(asked.total_nano):
+        if name.startswith(PREFIX):
+            try:
+                milli = slices_of(name) * GPU_MILLI // SLICES
+            except Unreadable:
+                milli = GPU_MILLI
+            found += [milli] * min(asked.devices(name), MOST_DEVICES)
+    return found
+
+
 def node_gpus(node: Node) -> int:
     """GPUs without MIG and the fewest that hold the MIG devices; the number in the label if that is more."""
     cut = 0
@@ -57,12 +71,13 @@ def node_gpus(node: Node) -> int:
 def mig_devices(pod: Pod) -> dict[str, int]:
     """MIG devices that the pod asks for, by resource."""
     total, _ = pod_requests(pod)
-    return {name: whole(amount, name) for name, amount in total.items() if name.startswith(PREFIX) and amount}
+    return {name: -(-amount // NANO) for name, amount in total.items() if name.startswith(PREFIX) and amount}
 
 
 MIG = Dialect(
     name="mig",
     request=request,
+    most=most,
     node_gpus=node_gpus,
     owns_prefix=PREFIX,
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from wattpack.kube.objects import Node, Unreadable
 from wattpack.kube.quantity import nano, whole
 
+TIME_SLICED = "nvidia.com/gpu.shared"  # parts of GPUs, under a name of their own
 WHOLE = "nvidia.com/gpu"  # whole GPUs, which every dialect reads beside its own names
 # How many pods share a GPU, each as one device: of NVIDIA's device plugin, and of Google's for time-sharing and MPS.
 SHARED_BY = ("nvidia.com/gpu.replicas", "cloud.google.com/gke-max-shared-clients-per-gpu")

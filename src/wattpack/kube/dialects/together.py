@@ -14,6 +14,7 @@ from wattpack.kube.dialects.dialect import NO_GPU, Asked, Dialect, GpuRequest
 from wattpack.kube.dialects.gpu_index import write_own_index
 from wattpack.kube.dialects.node_devices import label_memory_mib, whole_gpus_of
 from wattpack.kube.dialects.shares import whole_gpus
+from wattpack.kube.facts import Held
 from wattpack.kube.objects import Node, Unreadable
 
 
@@ -42,6 +43,12 @@ def together(dialects: Sequence[Dialect], name: str) -> Dialect:
                 raise Unreadable(f"{words(asking[0])}, {words(other)}: expected the same in both dialects")
         return asking[0]
 
+    def held(asked: Asked) -> tuple[Held, ...] | None:
+        return next((found for dialect in dialects if (found := dialect.held(asked)) is not None), None)
+
+    def gpu_ids(node: Node) -> tuple[str, ...]:
+        return next((ids for dialect in dialects if dialect.on_node(node) and (ids := dialect.gpu_ids(node))), ())
+
     def node_gpus(node: Node) -> int:
         counts = {dialect.name: dialect.node_gpus(node) for dialect in dialects if dialect.on_node(node)}
         if not counts:
@@ -64,6 +71,8 @@ def together(dialects: Sequence[Dialect], name: str) -> Dialect:
     return Dialect(
         name=name,
         request=request,
+        held=held,
+        gpu_ids=gpu_ids,
         resources=frozenset().union(*(dialect.resources for dialect in dialects)),
         annotations=frozenset().union(*(dialect.annotations for dialect in dialects)),
         owns_prefix=next((dialect.owns_prefix for dialect in dialects if dialect.owns_prefix), ""),

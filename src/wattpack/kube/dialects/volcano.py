@@ -9,13 +9,22 @@ from wattpack.kube.dialects.dialect import Asked, Dialect, GpuRequest
 from wattpack.kube.dialects.gpu_index import read_own_or_listed, write_own_index
 from wattpack.kube.dialects.node_devices import WHOLE, node_count, whole_gpus_of
 from wattpack.kube.dialects.shares import beside_whole
-from wattpack.kube.dialects.vgpu import MODEL_ANNOTATIONS, Names, registered_gpus, registered_memory_mib, with_models
+from wattpack.kube.dialects.vgpu import (
+    MODEL_ANNOTATIONS,
+    Names,
+    Plugin,
+    registered_gpus,
+    registered_ids,
+    registered_memory_mib,
+    with_models,
+)
 from wattpack.kube.objects import Node, Unreadable
 from wattpack.model.tasks import TaskClass
 
 NAMES = Names(
     "volcano.sh/vgpu-number", "volcano.sh/vgpu-memory", "volcano.sh/vgpu-memory-percentage", "volcano.sh/vgpu-cores"
 )
+PLUGIN = Plugin(("volcano.sh/vgpu-ids-new", "volcano.sh/devices-to-allocate"), "volcano.sh/vgpu-node")
 REGISTER = "volcano.sh/node-vgpu-register"
 INDEX = "volcano.sh/gpu-index"  # like "0" or "0,1"
 
@@ -49,6 +58,10 @@ VOLCANO = Dialect(
     annotations=MODEL_ANNOTATIONS,
     node_annotations=frozenset({REGISTER}),
     request=request,
+    most=NAMES.most,
+    held=partial(NAMES.held, plugin=PLUGIN),
+    gpu_ids=partial(registered_ids, annotation=REGISTER),
+    only_by="Volcano's scheduler",
     node_gpus=node_gpus,
     memory_mib=partial(registered_memory_mib, annotation=REGISTER),
     read_index=read_index,
