@@ -12,28 +12,33 @@ from kube.made import node_json, pod_json
 from wattpack.cli import main
 
 
-def narrowed(folder: Path) -> list[str]:
-    """A cluster read in one dialect: four of five pods ask in another one, on four GPUs of a node."""
-    foreign = [pod_json(f"f{i}", node="n", **{"aliyun.com/gpu-mem": "4"}) for i in range(4)]
-    offered = {"aliyun.com/gpu-count": "4", "aliyun.com/gpu-mem": "60"}
+def foreign(folder: Path, **devices: str) -> list[str]:
+    """A cluster where four of five pods hold devices that nobody counts, on a node with four GPUs."""
+    held = devices or {"example.com/tpu": "4"}
     items = [
-        node_json("n", gpus=4, **offered),
+        node_json("n", gpus=4, **({} if devices else {"example.com/tpu": "16"})),
         node_json("m", gpus=4),
         pod_json("own", node="m", **{"nvidia.com/gpu": "1"}),
+        *(pod_json(f"f{i}", node="n", **held) for i in range(4)),
     ]
-    (folder / "mixed.json").write_text(json.dumps({"kind": "List", "items": [*items, *foreign]}))
-    return ["--file", str(folder / "mixed.json"), "--dialect", "nvidia"]
+    (folder / "mixed.json").write_text(json.dumps({"kind": "List", "items": items}))
+    return ["--file", str(folder / "mixed.json")]
+
+
+def understood(folder: Path) -> list[str]:
+    """The same cluster with four GPUs in place of those devices."""
+    return foreign(folder, **{"nvidia.com/gpu": "1"})
 
 
 def test_nodes_with_pods_that_were_not_understood_take_no_tasks_with_gpus_and_are_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "in"
-    main(["import", *narrowed(tmp_path), "--out", str(out)])
+    main(["import", *foreign(tmp_path), "--out", str(out)])
     said = capsys.readouterr()
-    assert "4 pods hold accelerators that could not be counted: team/f0 on n (aliyun.com/gpu-mem)" in said.err
+    assert "4 pods hold accelerators that could not be counted: team/f0 on n (example.com/tpu)" in said.err
     assert f"wrote       {out / 'not-understood.csv'}" in said.out
-    assert rows(out / "not-understood.csv")[3] == {"pod": "team/f3", "node": "n", "resource": "aliyun.com/gpu-mem"}
+    assert rows(out / "not-understood.csv")[3] == {"pod": "team/f3", "node": "n", "resource": "example.com/tpu"}
     (tmp_path / "elsewhere.csv").write_text((out / "placements.csv").read_text())
     plain = "\n".join(",".join(line.split(",")[:6]) for line in (out / "nodes.csv").read_text().splitlines())
     (out / "old.csv").write_text(plain)  # nodes of an import that did not say it
@@ -45,7 +50,7 @@ def test_nodes_with_pods_that_were_not_understood_take_no_tasks_with_gpus_and_ar
                 where = ["--out" if command == ["defrag"] else "--decisions", decisions]
                 main([*command, *files, "--placements", str(placements), *where])
                 said = capsys.readouterr()
-                assert "1 node takes no new task with GPUs: n (team/f0 asks for aliyun.com/gpu-mem; " in said.err
+                assert "1 node takes no new task with GPUs: n (team/f0 asks for example.com/tpu; " in said.err
                 assert "n" not in {row.get("to_node", row.get("node")) for row in rows(Path(decisions))}
 
 
@@ -53,8 +58,8 @@ def test_a_later_import_that_understands_everything_closes_nothing(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "in"
-    main(["import", *narrowed(tmp_path), "--out", str(out)])
-    main(["import", *narrowed(tmp_path)[:2], "--out", str(out)])
+    main(["import", *foreign(tmp_path), "--out", str(out)])
+    main(["import", *understood(tmp_path), "--out", str(out)])
     assert not (out / "not-understood.csv").exists()
     files = ["--nodes", str(out / "nodes.csv"), "--tasks", str(out / "tasks.csv")]
     capsys.readouterr()
@@ -65,7 +70,7 @@ def test_a_later_import_that_understands_everything_closes_nothing(
 def test_an_anonymised_import_hides_the_pods_that_were_not_understood_too(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    main(["import", *narrowed(tmp_path), "--out", str(tmp_path / "in"), "--anonymise"])
+    main(["import", *foreign(tmp_path), "--out", str(tmp_path / "in"), "--anonymise"])
     (first, *_) = rows(tmp_path / "in" / "not-understood.csv")
     assert first["pod"].startswith("task-")
     assert first["node"] in {row["sn"] for row in rows(tmp_path / "in" / "nodes.csv")}
@@ -84,13 +89,14 @@ def test_strict_makes_anything_left_out_an_error_and_nothing_is_written(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as ended:
-        main(["import", *narrowed(tmp_path), "--out", str(tmp_path / "in"), "--strict"])
+        main(["import", *foreign(tmp_path), "--out", str(tmp_path / "in"), "--strict"])
     assert ended.value.code == 2
     (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith("wattpack: --strict: 4 pods: asks in aliyun.com/gpu-mem, which is dialect aliyun")
-    assert line.endswith("(team/f0, team/f1, team/f2 and 1 more); expected to understand everything")
+    assert line.startswith("wattpack: --strict: 4 pods: asks for example.com/tpu, which no dialect reads")
+    assert "(team/f0, team/f1, team/f2 and 1 more); 1 node: counted without example.com/tpu" in line
+    assert line.endswith("; expected to understand everything")
     assert not (tmp_path / "in").exists()
-    main(["import", *narrowed(tmp_path)[:2], "--out", str(tmp_path / "in"), "--strict"])
+    main(["import", *understood(tmp_path), "--out", str(tmp_path / "in"), "--strict"])
     assert (tmp_path / "in" / "nodes.csv").exists()
 
 

@@ -52,7 +52,7 @@ def test_the_table_says_what_was_understood_assumed_closed_and_left_out(
         "closed       1 node   cordoned: no new task (cordoned)",
         "closed       1 node   MIG devices: no new task with GPUs (mig)",
         "closed       1 node   resource claims: no new task with GPUs (claims)",
-        "closed       3 nodes  pods not understood: no new task with GPUs (gaudi, intel, twofold)",
+        "closed       3 nodes  pods not understood: no new task with GPUs (gaudi, intel, tpus)",
         "closed       1 node   tainted: only tasks that tolerate their taints (tainted)",
         "left out     1 pod    asks for habana.ai/gaudi, which no dialect reads (team/habana)",
         "left out     1 pod    asks for gpu.intel.com/i915, which no dialect reads (team/oneapi)",
@@ -60,7 +60,7 @@ def test_the_table_says_what_was_understood_assumed_closed_and_left_out(
         "left out     1 node   counted without gpu.intel.com/i915, which no dialect in use reads (intel)",
     ):
         assert line in said.out
-    assert "1 GPU x 300 milli in dialect alibaba, 1 GPU x 500 milli in dialect kai" in said.out
+    assert "left out     1 pod    asks for example.com/tpu, which no dialect reads (team/tpus)" in said.out
     assert "3 pods hold accelerators that could not be counted" in said.err
 
 

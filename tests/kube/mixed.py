@@ -16,7 +16,7 @@ A100 = "NVIDIA-A100-SXM4-80GB"
 HAMI = [{"devmem": 81920, "health": True} for _ in range(2)]
 DRIVER = "gpu.nvidia.com"
 TOLERANT = {"tolerations": [{"key": "team", "operator": "Exists"}]}
-TAKEN = {"cordoned", "mig", "claims", "gaudi", "intel", "twofold"}
+TAKEN = {"cordoned", "mig", "claims", "gaudi", "intel", "tpus"}
 
 
 def nodes() -> list[Json]:
@@ -32,7 +32,7 @@ def nodes() -> list[Json]:
         node_json("claims", labels={"nvidia.com/gpu.product": A100}),
         node_json("gaudi", gpus=2, **{"habana.ai/gaudi": "8"}),
         node_json("intel", gpus=2, **{"gpu.intel.com/i915": "8"}),
-        node_json("twofold", gpus=2),
+        node_json("tpus", gpus=2),
     ]
 
 
@@ -85,7 +85,7 @@ def pods() -> list[Json]:
         claiming("claimed", "c1"),
         pod_json("habana", node="gaudi", cpu="16", **{"habana.ai/gaudi": "2"}),
         pod_json("oneapi", node="intel", **{"gpu.intel.com/i915": "1"}),
-        pod_json("twofold", node="twofold", annotations=share(300) | {"gpu-fraction": "0.5"}),
+        pod_json("tpus", node="tpus", **{"example.com/tpu": "1"}),
         pod_json("waits", **{GPU: "2"}),
         pod_json("waits-too", annotations=share(500)),
     ]

@@ -328,7 +328,7 @@ def test_a_daemons_gpus_are_counted_and_the_daemon_stays() -> None:
 
 def test_the_mixed_cluster_is_understood_but_for_three_pods() -> None:
     found = of(*mixed.nodes(), *mixed.pods(), *mixed.others())
-    assert sorted(one.pod for one in found.not_understood) == ["team/habana", "team/oneapi", "team/twofold"]
+    assert sorted(one.pod for one in found.not_understood) == ["team/habana", "team/oneapi", "team/tpus"]
     assert {name for name, access in found.access.items() if access.only not in ("", "named")} == mixed.TAKEN
     assert tasks(found) == {
         "whole": (1, 1000, (0,)),

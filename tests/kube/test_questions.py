@@ -10,7 +10,7 @@ from wattpack.kube.objects import Unreadable
 from wattpack.kube.questions import NOT_CHECKED, fit, state_of
 from wattpack.kube.view import View
 
-ODD = {"alibabacloud.com/gpu-milli": "lots"}
+ODD = {"gpu.intel.com/i915": "1"}
 GPU = {"nvidia.com/gpu": "1"}
 
 
@@ -18,7 +18,7 @@ def view_of(*odd_nodes: str) -> View:
     """Three nodes of two T4, and a pod that cannot be read on each of `odd_nodes`."""
     view = View(Config(policy="fgd", target="default"))
     view.replace_nodes([make_node(name, gpus=2) for name in ("a", "b", "c")])
-    view.replace_pods([make_pod(f"odd-{i}", node=node, annotations=ODD) for i, node in enumerate(odd_nodes)])
+    view.replace_pods([make_pod(f"odd-{i}", node=node, **ODD) for i, node in enumerate(odd_nodes)])
     return view
 
 
@@ -65,11 +65,8 @@ def test_the_state_names_every_node_that_is_closed_to_pods_with_gpus() -> None:
     view = view_of("a")
     twice = {"wattpack.dev/gpu-index": "0"}
     both = [make_pod(f"twice-{i}", node="b", annotations=twice, **GPU) for i in range(2)]
-    view.replace_pods([make_pod("odd-0", node="a", annotations=ODD), *both])
-    assert state_of(view)["closed_nodes"] == {
-        "a": "holds a pod that is not understood: its GPUs may be in use",
-        "b": "holds a pod whose GPUs could not be counted",
-    }
+    view.replace_pods([make_pod("odd-0", node="a", **ODD), *both])
+    assert state_of(view)["closed_nodes"] == {"a": "holds a pod that is not understood: its GPUs may be in use"}
     decision = fit(view, make_pod("p", **GPU))
     assert decision is not None
     assert (decision.node, decision.fitting) == ("c", 1)

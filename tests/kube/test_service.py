@@ -126,7 +126,8 @@ async def test_a_pod_that_contradicts_itself_is_an_error_and_takes_nothing() -> 
 @in_a_loop
 async def test_a_node_with_a_pod_that_cannot_be_read_is_left_alone_while_the_pod_is_there() -> None:
     client = two_nodes("p")
-    client.add_pod("odd", milli=500, count=2, node="a")
+    client.add_pod("odd", node="a")
+    client.pods["odd"]["spec"]["containers"][0]["resources"]["limits"] = {"gpu.intel.com/i915": "1"}
     service = await started(client)
     assert (await service.filter(asked(client.pod("p"), "a", "b"))).node_names == ["b"]
     service.change_pod("DELETED", client.pod("odd"))

@@ -139,11 +139,14 @@ def test_pods_on_a_node_that_ask_for_accelerators_we_cannot_count_are_written_do
     )
     assert sorted(found.not_understood) == [
         ("team/claims", "n", "resource claim gpu"),
-        ("team/foreign", "n", "aliyun.com/gpu-mem"),
-        ("team/twice", "n", GPU),
         ("team/unknown", "bare", "gpu.intel.com/i915"),
     ]
-    assert [task.pod.name for task in found.tasks] == ["counted"]
+    held = {task.pod.name: task.gpus for task in found.tasks}
+    assert held.pop("counted") == (2,)
+    assert held.pop("foreign") == ()  # the kubelet gave out a part of a GPU, in words that are not read
+    assert held == {"foreign+gpu0": (3,), "twice+gpu0": (0,), "twice+gpu1": (1,)}
+    assert list(found.at_most.values()) == [["team/foreign"]]
+    assert found.left_out["GPU 7 of its node: not there, or taken by others already"] == ["pod team/twice"]
 
 
 def test_pods_that_hold_no_accelerator_of_a_node_in_the_files_are_none_of_those() -> None:

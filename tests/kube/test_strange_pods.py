@@ -212,7 +212,9 @@ def test_an_annotation_of_hami_that_says_nothing_leaves_what_was_asked_for(said:
 def test_gpus_that_are_not_healthy_are_no_gpus_and_go_says_so_by_leaving_the_word_out() -> None:
     gpus = json.loads(REGISTERED)
     del gpus[1]["health"]
-    view = view_of(hami(json.dumps(gpus)), make_pod("a", node="n", annotations=allocated("GPU-c,N,8000,0:"), **{GPU: "1"}))
+    view = view_of(
+        hami(json.dumps(gpus)), make_pod("a", node="n", annotations=allocated("GPU-c,N,8000,0:"), **{GPU: "1"})
+    )
     assert left(view) == [1000, 500, 1000]
 
 
@@ -261,7 +263,11 @@ def test_a_pod_of_kai_on_two_gpus_has_a_group_for_each() -> None:
 def test_koordinators_minors_and_percents_are_what_a_pod_holds() -> None:
     gpus = [{"minor": minor, "resources": {"koordinator.sh/gpu-core": "50"}} for minor in (2, 5)]
     said = {"scheduling.koordinator.sh/device-allocated": json.dumps({"gpu": gpus})}
-    asks = {"koordinator.sh/gpu-core": "100", "koordinator.sh/gpu-memory-ratio": "100", "koordinator.sh/gpu.shared": "2"}
+    asks = {
+        "koordinator.sh/gpu-core": "100",
+        "koordinator.sh/gpu-memory-ratio": "100",
+        "koordinator.sh/gpu.shared": "2",
+    }
     view = view_of(plain(), make_pod("p", node="n", annotations=said, **asks))
     assert left(view) == [1000, 1000, 500, 1000, 1000, 500, 1000, 1000]
 

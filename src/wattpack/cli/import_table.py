@@ -15,6 +15,7 @@ from wattpack.model.counted import counted
 Rename = Callable[[str, str], str]
 SHOWN = 3
 MOST_REASONS = 10
+AT_MOST = "not understood, counted as the most that they can hold"
 UNDERSTOOD, ASSUMED, CLOSED, LEFT_OUT = "understood", "assumed", "closed", "left out"
 
 
@@ -75,8 +76,7 @@ def assumed(snapshot: Snapshot, rename: Rename) -> Iterable[Line]:
     for how, nodes in snapshot.cpu_assumed.items():
         yield Line(ASSUMED, len(nodes), "nodes", f"CPU {how}", [rename("node", name) for name in sorted(nodes)])
     for why, pods in snapshot.at_most.items():
-        text = f"counted as the most that they can hold: {why}"
-        yield Line(ASSUMED, len(pods), "pods", text, [rename("task", name) for name in pods])
+        yield Line(ASSUMED, len(pods), "pods", f"{AT_MOST}: {why}", [rename("task", name) for name in pods])
     by = {
         "which GPUs they hold is not known: the first that fit": snapshot.index_chosen,
         "GPU memory as a share of the smallest GPU that holds it": snapshot.memory_assumed,
@@ -134,7 +134,7 @@ def named(names: Sequence[str]) -> str:
 
 def losses(lines: Sequence[Line]) -> str:
     """One line about everything that was left out, and nodes closed for want of pools; empty if there is nothing."""
-    lost = [line for line in lines if line.group == LEFT_OUT or line.text.startswith(TOO_MANY)]
+    lost = [line for line in lines if line.group == LEFT_OUT or line.text.startswith((TOO_MANY, AT_MOST))]
     first = "; ".join(f"{line.number} {noun(line)}: {line.text}{named(line.names)}" for line in lost[:SHOWN])
     more = f"; and {len(lost) - SHOWN} more reasons" if len(lost) > SHOWN else ""
     return f"{first}{more}"

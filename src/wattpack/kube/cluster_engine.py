@@ -39,7 +39,7 @@ def ids_of(node: NodeFacts) -> dict[str, int]:
 
 
 def certainty(reservation: Reservation) -> tuple[bool, bool, bool]:
-    """For an order: pods whose GPUs are known first, then those that keep what they were counted on, then others."""
+    """For an order: pods whose GPUs are known first, then those that keep what they were counted on."""
     known = reservation.gpus != 0 or any(one.gpu for one in reservation.pod.holds)
     return not known, reservation.counted == 0, reservation.pod.doubt != ""
 

@@ -65,7 +65,16 @@ def room_for(pod: PodFacts, gpus: int | None, left: Sequence[int], numbers: Mapp
     else:
         wanted = [(named.get(one.gpu), one.milli) for one in pod.holds]
     bare = TaskClass(task.cpu_milli, task.memory_mib, 0, 0)
-    return Counted(bare, 0, *_parts(wanted, left), named)
+    parts, astray, missing = _parts(wanted, left)
+    why = ""
+    if astray:
+        why = f"GPU {'-'.join(map(str, astray))} of its node: not there, or taken by others already"
+    elif missing:
+        wish = (
+            f"{task.num_gpu} GPU x {task.gpu_milli} milli" if task.num_gpu else f"{missing} milli of GPUs that it holds"
+        )
+        why = f"{wish} are not free on its node"
+    return Counted(bare, 0, parts, why, named)
 
 
 def _fits(gpu: int, milli: int, left: Sequence[int]) -> bool:
@@ -90,8 +99,10 @@ def _numbers(holds: Sequence[Held], left: Sequence[int], numbers: Mapping[str, i
     return found
 
 
-def _parts(wanted: Iterable[tuple[int | None, int]], left: Sequence[int]) -> tuple[tuple[tuple[int, int], ...], str]:
-    """Where each part is counted, and why any of them is not where it is said to be."""
+def _parts(
+    wanted: Iterable[tuple[int | None, int]], left: Sequence[int]
+) -> tuple[tuple[tuple[int, int], ...], list[int], int]:
+    """Where each part is counted, the GPUs named that have no room for theirs, and what has no room anywhere."""
     rest, parts, homeless, astray = list(left), [], [], []
     for gpu, milli in wanted:
         if gpu is not None and _fits(gpu, milli, rest):
@@ -109,10 +120,7 @@ def _parts(wanted: Iterable[tuple[int | None, int]], left: Sequence[int]) -> tup
         if taken:
             rest[abs(gpu)] -= taken
             parts.append((abs(gpu), taken))
-    if astray:
-        numbers = "-".join(map(str, astray))
-        return tuple(parts), f"GPU {numbers} of its node: not there, or taken by others already"
-    return tuple(parts), f"{missing} milli of GPUs more than are free on its node" if missing else ""
+    return tuple(parts), astray, missing
 
 
 def first_fitting(task: TaskClass, left: Sequence[int]) -> int:

@@ -21,6 +21,7 @@ class Task:
     created_s: int | None  # since the oldest pod was created
     deleted_s: int | None
     gpus: tuple[int, ...]
+    is_part: bool = False  # of what a pod holds: the pod is another task, or none
 
 
 class Refused(NamedTuple):
@@ -44,8 +45,8 @@ def place_pods(pods: Sequence[tuple[PodFacts, Pod]], nodes: Mapping[str, NodeFac
     """Each pod with its GPUs.
 
     GPUs are assigned first to pods that say which, then to the others, the largest first: a share must not take a GPU
-    that a pod with whole GPUs needs. What a pod holds beside a task, or without room for it, are tasks of their own that
-    stay where they are.
+    that a pod with whole GPUs needs. What a pod holds beside a task, or without room for it, are tasks of their own,
+    which stay where they are.
     """
     left = {name: [GPU_MILLI] * node.gpus for name, node in nodes.items()}
     cpu_left = {name: [node.cpu_milli, node.memory_mib] for name, node in nodes.items()}
@@ -75,7 +76,9 @@ def place_pods(pods: Sequence[tuple[PodFacts, Pod]], nodes: Mapping[str, NodeFac
             held = found.parts or tuple((gpu, task.gpu_milli) for gpu in gpu_numbers(chosen) if why)
             for gpu, milli in held:
                 left[facts.node][gpu] -= milli
-            parts = [Task(part_of(facts, at, milli), created, deleted, (gpu,)) for at, (gpu, milli) in enumerate(held)]
+            parts = [
+                Task(part_of(facts, at, milli), created, deleted, (g,), True) for at, (g, milli) in enumerate(held)
+            ]
             if why:
                 refused.append(Refused(facts, pod, why, TaskClass(cpu, memory, 0, 0), parts))
                 continue

@@ -82,6 +82,9 @@ def _on_node(pod: Pod, reading: Reading, on_model: str) -> _Read:
         whole = {one.milli for one in written} == {GPU_MILLI} and len({one.gpu for one in written}) == len(written)
         if doubt == "" and (whole or len(written) == 1):
             task = task._replace(num_gpu=len(written), gpu_milli=written[0].milli)
+            numbers = tuple(int(one.gpu) for one in written if one.gpu.isdigit() and int(one.gpu) < MAX_GPUS)
+            if len(numbers) == len(written):
+                return _Read(task, dialect, numbers)
             return _Read(task, dialect, holds=written)
         return _Read(bare, dialect, holds=written)
     if doubt:

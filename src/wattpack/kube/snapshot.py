@@ -242,7 +242,8 @@ class _Taking:
             own = task.pod.task
             spec = own.pool_spec or pools.spec[constraints]
             found.tasks.append(replace(task, pod=task.pod._replace(task=own._replace(pool_spec=spec))))
-            self.note_assumed(task, pod)
+            if not task.is_part:
+                self.note_assumed(task, pod)
         return found
 
     def constraints(self, task: Task, pod: Pod) -> Constraints:

@@ -1,4 +1,4 @@
-"""THE CONTRACT of a dialect: how a pod asks for GPUs, what it holds, how many a node has, where the index is written."""
+"""THE CONTRACT of a dialect: how a pod asks for GPUs, what it holds, how many a node has, where the index goes."""
 
 from __future__ import annotations
 

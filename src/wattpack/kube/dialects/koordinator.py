@@ -10,8 +10,8 @@ from wattpack.kube.dialects.dialect import NO_GPU, Asked, Dialect, GpuRequest
 from wattpack.kube.dialects.gpu_index import index_text, read_own_index, write_own_index
 from wattpack.kube.dialects.node_devices import WHOLE, node_count, whole_gpus_of
 from wattpack.kube.dialects.shares import beside_whole, milli_of_memory, share_of_one
-from wattpack.kube.objects import Node, Unreadable
 from wattpack.kube.facts import Held
+from wattpack.kube.objects import Node, Unreadable
 from wattpack.kube.quantity import NANO, memory_mib_up, nano
 from wattpack.model.power import GPU_MILLI
 from wattpack.model.tasks import TaskClass

@@ -19,7 +19,6 @@ from wattpack.kube.objects import Node, Unreadable
 from wattpack.kube.quantity import NANO, whole
 from wattpack.model.power import GPU_MILLI
 
-
 MEMORY_AT, CORES_AT = 2, 3  # places in the texts of devices
 MOST_VGPUS = 1000  # of a container; no node has more
 
