@@ -119,7 +119,9 @@ def test_a_pod_that_contradicts_itself_is_a_422_for_fit_and_an_error_for_filter(
 def test_fit_says_that_every_node_is_blocked() -> None:
     async def test(front: Front) -> None:
         for node in ("a", "b"):
-            front.client.add_pod(f"odd-{node}", count=2, node=node)  # shares of two GPUs: cannot be read
+            front.client.add_pod(f"odd-{node}", node=node)
+            (asks,) = front.client.pods[f"odd-{node}"]["spec"]["containers"]
+            asks["resources"]["limits"] = {"gpu.intel.com/i915": "1"}  # which nobody counts
         await front.service.pods.relist()
         status, answer = await front.ask("POST", "/fit", front.client.pods["p"])
         assert (status, answer["node"]) == (200, "")
