@@ -38,10 +38,14 @@ def ids_of(node: NodeFacts) -> dict[str, int]:
     return {name: gpu for gpu, name in enumerate(node.gpu_ids)}
 
 
-def certainty(reservation: Reservation) -> tuple[bool, bool, bool]:
-    """For an order: pods whose GPUs are known first, then those that keep what they were counted on."""
+def certainty(reservation: Reservation) -> tuple[bool, bool, bool, bool]:
+    """For an order: pods whose GPUs are known first, then those that keep what they were counted on.
+
+    A pod that is not bound gives way: it can be decided again.
+    """
     known = reservation.gpus != 0 or any(one.gpu for one in reservation.pod.holds)
-    return not known, reservation.counted == 0, reservation.pod.doubt != ""
+    movable = reservation.state in (Held.ASSUMED, Held.PROMISED)
+    return not known, movable, reservation.counted == 0, reservation.pod.doubt != ""
 
 
 class ClusterEngine:
@@ -186,8 +190,8 @@ class ClusterEngine:
         numbers = self.numbers_on(reservation.node) if reservation.pod.holds else {}
         self.count(reservation, left, numbers)
         rows = rows_of(reservation)
-        # Others that nobody said which GPUs they have may make room: the next build counts them last.
-        crowded = reservation.pod.uid in self.conflicts and self.guesses_on(reservation.node)
+        # Others may have to make room: the next build counts them last.
+        crowded = reservation.pod.uid in self.conflicts and self.others_give_way(reservation)
         if crowded or len({task for task, _ in rows} - self.class_index.keys()) > self.engine.spare:
             self.stale = True
             return
@@ -214,8 +218,10 @@ class ClusterEngine:
         held = (self.reservations.get(uid) for uid in self.conflicts)
         return any(reservation is not None and reservation.node == node for reservation in held)
 
-    def guesses_on(self, node: str) -> bool:
-        return any(reservation.guessed and reservation.node == node for reservation in self.reservations)
+    def others_give_way(self, reservation: Reservation) -> bool:
+        """Whether any other pod on its node is counted after it by the order of `certainty`."""
+        rank = certainty(reservation)[:2]
+        return any(other.node == reservation.node and certainty(other)[:2] > rank for other in self.reservations)
 
     def arrive(self, task: TaskClass) -> None:
         """A pod has arrived: count it for a learnt target and tell the policy."""

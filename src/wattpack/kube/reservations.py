@@ -160,11 +160,6 @@ class Reservation:
         """Whether a Binding may be made of which the API server's answer is not known."""
         return self.state is State.BOUND and not self.made
 
-    @property
-    def guessed(self) -> bool:
-        """Whether it is counted on GPUs that were free, as nobody says which it has."""
-        return self.gpus == 0 and self.counted != 0 and not self.named
-
     def shows(self, pod: PodFacts) -> bool:
         """Whether the pod, as the cluster shows it, is where this reservation has it."""
         same_gpus = pod.gpus is None or bits(pod.gpus) == self.gpus
