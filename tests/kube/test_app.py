@@ -175,7 +175,6 @@ def test_metrics_tell_closed_nodes_with_their_reasons() -> None:
         _, text = await front.ask("GET", "/metrics")
         assert 'wattpack_nodes{readable="no"} 0\n' in text  # the node itself can be read
         assert 'wattpack_closed_nodes{reason="pod_not_understood"} 1\n' in text
-        assert 'wattpack_closed_nodes{reason="gpu_conflict"} 0\n' in text
         assert "wattpack_pods_not_understood 1\n" in text
 
     ask(test)

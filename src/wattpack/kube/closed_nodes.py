@@ -14,7 +14,7 @@ FOREIGN = "offers GPUs in another dialect"
 
 
 # For a metric: the same reasons as one word each.
-REASONS = {UNKNOWN: "pod_not_understood", CONFLICT: "gpu_conflict", CUT: "mig"}
+REASONS = {UNKNOWN: "pod_not_understood", CUT: "mig"}
 
 
 class ClosedNodes:

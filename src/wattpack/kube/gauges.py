@@ -91,7 +91,7 @@ def count_joules(service: Service, now_s: float) -> None:
 
 def closed_by_reason(cluster: Cluster) -> dict[str, int]:
     """Every reason has a number, 0 included, so that an alert sees it end."""
-    found = Counter(REASONS.get(why, "other") for why in cluster.closed.all(cluster.nodes_in_conflict()).values())
+    found = Counter(REASONS.get(why, "other") for why in cluster.closed.all().values())
     return {reason: found[reason] for reason in (*REASONS.values(), "other")}
 
 
