@@ -20,4 +20,6 @@ render() {
 
 render wattpack.yaml
 render shadow.yaml --set mode=shadow
+render prometheusrule.yaml --set prometheusRule.enabled=true --set sleep.mode=act --set sleep.nodes=pool=gpu \
+    --set sleep.power=command --set 'sleep.command.argv[0]=/bin/true' --show-only templates/prometheusrule.yaml
 render servicemonitor.yaml --set serviceMonitor.enabled=true --show-only templates/servicemonitor.yaml

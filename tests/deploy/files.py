@@ -13,7 +13,7 @@ CHART = DEPLOY / "chart" / "wattpack"
 MANIFESTS = DEPLOY / "manifests"
 DASHBOARD = CHART / "dashboards" / "wattpack.json"
 
-RENDERED = ("wattpack.yaml", "shadow.yaml", "servicemonitor.yaml")  # by deploy/render.sh
+RENDERED = ("wattpack.yaml", "shadow.yaml", "servicemonitor.yaml", "prometheusrule.yaml")  # by deploy/render.sh
 NAMESPACE = "wattpack"
 
 Object = dict[str, Any]

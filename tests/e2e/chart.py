@@ -47,6 +47,7 @@ WAYS = {
     "claims": ("allocateClaims=true",),
     "everything": (
         *("serviceMonitor.enabled=true", "serviceMonitor.labels.release=prometheus", "dashboard.enabled=true"),
+        *("prometheusRule.enabled=true", "prometheusRule.labels.release=prometheus", "metrics.namespaces=20"),
         *("prometheus.url=http://prometheus.monitoring:9090", "priorityClassName=system-cluster-critical"),
         *("scheduler.preemption=true", "scheduler.dynamicResources=true", "config.models.My-GPU=A100"),
         *(
@@ -61,20 +62,24 @@ WAYS = {
         ),
     ),
 }
-# What of the Prometheus operator's custom resource the chart uses; the operator's own has much more.
-SERVICE_MONITORS: Object = {
-    "apiVersion": "apiextensions.k8s.io/v1",
-    "kind": "CustomResourceDefinition",
-    "metadata": {"name": "servicemonitors.monitoring.coreos.com"},
-    "spec": {
-        "group": "monitoring.coreos.com",
-        "scope": "Namespaced",
-        "names": {"kind": "ServiceMonitor", "plural": "servicemonitors", "singular": "servicemonitor"},
-        "versions": [
-            {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {"type": "object"}}}
-        ],
-    },
-}
+
+
+def custom_resource(kind: str, spec: Object) -> Object:
+    """A custom resource of the Prometheus operator, as far as the chart uses it; the operator's own has much more."""
+    schema = {"type": "object", "properties": {"spec": {"type": "object", "properties": spec}}}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{kind.lower()}s.monitoring.coreos.com"},
+        "spec": {
+            "group": "monitoring.coreos.com",
+            "scope": "Namespaced",
+            "names": {"kind": kind, "plural": f"{kind.lower()}s", "singular": kind.lower()},
+            "versions": [{"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}],
+        },
+    }
+
+
 LABELS = {"type": "object", "additionalProperties": {"type": "string"}}
 ENDPOINT = {
     "type": "object",
@@ -93,15 +98,25 @@ ENDPOINT = {
         },
     },
 }
-SERVICE_MONITORS["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"] = {
-    "spec": {
-        "type": "object",
-        "properties": {
+RULE = {
+    "type": "object",
+    "required": ["expr"],
+    "properties": {
+        **{name: {"type": "string"} for name in ("alert", "expr", "for")},
+        **dict.fromkeys(("labels", "annotations"), LABELS),
+    },
+}
+GROUP = {"type": "object", "properties": {"name": {"type": "string"}, "rules": {"type": "array", "items": RULE}}}
+CUSTOM_RESOURCES = (
+    custom_resource(
+        "ServiceMonitor",
+        {
             "selector": {"type": "object", "properties": {"matchLabels": LABELS}},
             "endpoints": {"type": "array", "items": ENDPOINT},
         },
-    }
-}
+    ),
+    custom_resource("PrometheusRule", {"groups": {"type": "array", "items": GROUP}}),
+)
 # Collections by kind, below /apis/GROUP/VERSION or /api/v1.
 PLURAL = {"NetworkPolicy": "networkpolicies"}
 
@@ -120,14 +135,19 @@ def create_namespace(cluster: Cluster) -> None:
 
 @contextmanager
 def cluster_for_chart(binaries: Path, folder: Path) -> Iterator[Cluster]:
-    """A control plane with the namespace of the manifests and the operator's custom resource."""
+    """A control plane with the namespace of the manifests and the operator's custom resources."""
     with Cluster(binaries, folder, users=[ACCOUNT]) as cluster:
         create_namespace(cluster)
-        cluster.admin.create("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", SERVICE_MONITORS)
+        for each in CUSTOM_RESOURCES:
+            cluster.admin.create("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", each)
+        root = "/apis/monitoring.coreos.com/v1"
         wait_until(
-            lambda: cluster.admin.request("GET", "/apis/monitoring.coreos.com/v1/servicemonitors")[0] == 200,
+            lambda: all(
+                cluster.admin.request("GET", f"{root}/{each['spec']['names']['plural']}")[0] == 200
+                for each in CUSTOM_RESOURCES
+            ),
             30,
-            "the custom resource ServiceMonitor is served",
+            "the operator's custom resources are served",
         )
         yield cluster
 

@@ -6,7 +6,9 @@ configuration and the service account of the chart.
 
 from __future__ import annotations
 
+import shutil
 import subprocess
+from base64 import b64decode
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -157,6 +159,47 @@ def test_the_job_that_wakes_all_nodes_meets_the_restricted_standard(offline: Hel
     pod = {"apiVersion": "v1", "kind": "Pod", **job["spec"]["template"]}
     pod["metadata"] |= {"name": "one", "namespace": NAMESPACE}
     installed_on.admin.create(f"{collection(pod)}?dryRun=All&fieldValidation=Strict", pod)
+
+
+def token_of(cluster: Cluster) -> str:
+    secret = cluster.admin.get(f"/api/v1/namespaces/{NAMESPACE}/secrets/wattpack-metrics")
+    token: str = secret["data"]["token"]
+    return token
+
+
+def test_an_upgrade_keeps_the_values_that_were_set_and_the_token_of_prometheus(
+    online: Helm, installed_on: Cluster
+) -> None:
+    where = ("wattpack", str(CHART), "-n", NAMESPACE)
+    values = ("serviceMonitor.enabled=true", "prometheusRule.enabled=true", "config.policy=fgd")
+    done = online("install", *where, values=values)
+    try:
+        assert done.returncode == 0, done.stderr
+        assert "holder=$(kubectl -n wattpack get lease wattpack -o jsonpath='{.spec.holderIdentity}')" in done.stdout
+        assert "not tried" not in done.stdout
+        token = token_of(installed_on)
+        assert len(b64decode(token)) == 40
+        done = online("upgrade", *where, "--reset-then-reuse-values", values=("mode=score",))
+        assert done.returncode == 0, done.stderr
+        assert token_of(installed_on) == token
+        config = installed_on.admin.get(f"/api/v1/namespaces/{NAMESPACE}/configmaps/wattpack")["data"]["wattpack.toml"]
+        assert 'policy = "fgd"' in config
+        assert 'mode = "score"' in config
+        monitors = installed_on.admin.list(f"/apis/monitoring.coreos.com/v1/namespaces/{NAMESPACE}/servicemonitors")
+        (credentials,) = [endpoint["authorization"]["credentials"] for endpoint in monitors[0]["spec"]["endpoints"]]
+        assert credentials == {"name": "wattpack-metrics", "key": "token"}
+    finally:
+        assert online("uninstall", "wattpack", "-n", NAMESPACE).returncode == 0
+
+
+def test_the_notes_say_that_a_kubernetes_was_not_tried(online: Helm, tmp_path: Path) -> None:
+    own = tmp_path / "wattpack"
+    shutil.copytree(CHART, own)
+    chart = (own / "Chart.yaml").read_text()
+    (own / "Chart.yaml").write_text(chart.replace('tested-kubernetes: "1.36"', 'tested-kubernetes: "1.31, 1.35"'))
+    done = online("install", "wattpack", str(own), "-n", NAMESPACE, "--dry-run=server")
+    assert done.returncode == 0, done.stderr
+    assert "This cluster has Kubernetes 1.36. The chart was tested with 1.31, 1.35: expected to work" in done.stdout
 
 
 def test_install_upgrade_to_shadow_and_uninstall_leave_nothing_behind(online: Helm, installed_on: Cluster) -> None:

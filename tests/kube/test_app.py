@@ -217,11 +217,14 @@ def test_a_pod_that_nobody_asked_about_yet_waits_for_its_scheduler() -> None:
     async def test(front: Front) -> None:
         _, text = await front.ask("GET", "/metrics")
         assert pending(text) == {"other_scheduler": 1}  # no scheduler of ours is known yet
+        assert "wattpack_last_request_age_seconds" not in text
         await front.ask("POST", "/filter", {"Pod": front.client.pods["p"], "NodeNames": []})
         front.client.add_pod("q")
         await front.service.pods.relist()
         _, text = await front.ask("GET", "/metrics")
         assert pending(text)["scheduler"] == 1
+        (age_s,) = re.findall(r"wattpack_last_request_age_seconds ([0-9.e-]+)\n", text)
+        assert float(age_s) < 60
 
     ask(test)
 

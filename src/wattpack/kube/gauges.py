@@ -49,6 +49,7 @@ def gauges(service: Service) -> dict[str, Iterable[tuple[Labels, float]]]:
         "wattpack_cache_age_seconds": [
             ((("resource", watch.name),), now_s - watch.contact_s) for watch in (service.nodes, service.pods)
         ],
+        "wattpack_last_request_age_seconds": [((), now_s - asked_s)] if (asked_s := service.lease.asked_s) else [],
         "wattpack_leader": [((), float(service.lease.left_s() > 0))],
         "process_resident_memory_bytes": [((), memory_bytes())],
         "wattpack_measured_power_watts": [
