@@ -21,7 +21,7 @@ PAGES = sorted(
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z0-9-]+")
 OF_OTHER_PROGRAMS = {"--create-namespace", "--kustomize", "--namespace", "--parsable2", "--reset-then-reuse-values"} | {
-    "--set",
+    *("--from-literal", "--install", "--set"),
     "--tag",
 }
 # Given without the option, or as -f FILE.
