@@ -11,11 +11,11 @@ import msgspec
 from kube.api_history import History, Table
 from wattpack.kube.client import ApiError, Client
 from wattpack.kube.config import Config, LeaseConfig
+from wattpack.kube.informer import Kind
 from wattpack.kube.kubeconfig import Access
 from wattpack.kube.objects import Pod
 from wattpack.kube.reservations import Reservation
 from wattpack.kube.service import Service
-from wattpack.kube.watch import Watch
 from wattpack.kube.wire import BindingArgs, ExtenderArgs
 
 
@@ -132,16 +132,13 @@ async def started(client: InMemory, identity: str = "one", **config: Any) -> Ser
     config.setdefault("lease", LeaseConfig(enabled=False))
     config.setdefault("policy", "fgd")
     service = Service(Config(target="default", **config), client, identity)
-    await service.nodes.relist()
-    await service.pods.relist()
-    for watch in service.claims:
+    for watch in service.watches():
         await watch.relist()
-        watch.connected = True
-    service.nodes.connected = service.pods.connected = True
+        watch.contact_s = float("inf")  # in sync, however long the test takes
     return service
 
 
-def deliver(client: InMemory, *watches: Watch[Any]) -> None:
+def deliver(client: InMemory, *watches: Kind[Any]) -> None:
     """What happened since the watches last showed something, as far as they show it now."""
     for watch in watches:
         for line in client.lines(watch.name, int(watch.version or 0)):

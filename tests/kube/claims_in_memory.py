@@ -151,7 +151,7 @@ async def serving(client: ClaimsInMemory, **config: Any) -> Service:
     """A service in sync that allocates claims; what is written from now on is shown by its watch at once."""
     service = await started(client, allocate_claims=True, **config)
     watch = service.claims[-1]
-    client.shown = lambda claim: watch.change("MODIFIED", CLAIM.decode(json.dumps(claim)))
+    client.shown = lambda claim: watch.show(CLAIM.decode(json.dumps(claim)))
     return service
 
 

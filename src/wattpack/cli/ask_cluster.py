@@ -7,16 +7,16 @@ from typing import Any
 
 from wattpack.errors import RunError, UserError
 from wattpack.kube.dra.claims import Claims
-from wattpack.kube.dra.objects import CLAIM_LIST, CLASS_LIST, TEMPLATE_LIST
-from wattpack.kube.dra.slice_objects import SLICE_LIST
+from wattpack.kube.dra.objects import CLAIM, CLASS, TEMPLATE
+from wattpack.kube.dra.slice_objects import SLICE
 from wattpack.kube.import_files import ClusterObjects
 
 RESOURCES = "/apis/resource.k8s.io/v1"
-DEVICES = {
-    "resourceslices": SLICE_LIST,
-    "resourceclaims": CLAIM_LIST,
-    "deviceclasses": CLASS_LIST,
-    "resourceclaimtemplates": TEMPLATE_LIST,
+DEVICES: dict[str, Any] = {
+    "resourceslices": SLICE,
+    "resourceclaims": CLAIM,
+    "deviceclasses": CLASS,
+    "resourceclaimtemplates": TEMPLATE,
 }
 NO_RIGHT = "no right to read them: as if no GPU were given out by resource claims"
 

@@ -125,7 +125,7 @@ class Binder:
             return f"pod {args.pod_namespace}/{args.pod_name} has uid {facts.uid}, asked for {args.pod_uid}"
         cluster = self.service.view.cluster
         if facts.node:
-            self.service.view.update_pod(pod)
+            self.service.pods.show(pod)
         kept = cluster.keeps(facts.uid)
         if kept is not None:
             if kept.state is State.BOUND and kept.node != args.node:
@@ -161,7 +161,7 @@ class Binder:
                 await self.service.claim_binder.give_back(pod)
                 self.service.view.cluster.forget(pod.uid)
             return str(fault)
-        self.service.view.update_pod(seen)
+        self.service.pods.show(seen)
         if seen.spec.node_name == reservation.node and self.has_gpus(seen, reservation):
             return ""
         return f"the pod is on {seen.spec.node_name} already ({fault})"

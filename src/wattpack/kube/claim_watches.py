@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from wattpack.errors import UserError
 from wattpack.kube.claim_pods import ClaimPods
 from wattpack.kube.client import NOT_FOUND, ApiError, Client
-from wattpack.kube.dra.objects import CLAIM, CLAIM_LIST, CLASS, CLASS_LIST
-from wattpack.kube.dra.slice_objects import SLICE, SLICE_LIST
-from wattpack.kube.watch import Watch
+from wattpack.kube.decode import NODE_NAME, Skipped
+from wattpack.kube.dra.objects import CLAIM, CLASS
+from wattpack.kube.dra.slice_objects import SLICE
+from wattpack.kube.informer import Kind
 
 if TYPE_CHECKING:
     from wattpack.kube.service import Service
@@ -29,37 +29,56 @@ async def check_claims(client: Client) -> None:
             ) from None
 
 
-def claim_watches(service: Service) -> list[Watch[Any]]:
+def claim_watches(service: Service) -> list[Kind[Any]]:
     """Slices and classes first: what claims ask for and hold is read by them."""
-    client = service.client
 
-    def watch(name: str, decoder: Any, lists: Any, replace: Callable[[Any], None], change: Any) -> Watch[Any]:
+    def kind(name: str, decoder: Any, replace: Any, change: Any, skip: Any, naming: tuple[str, ...] = ()) -> Kind[Any]:
         path = f"{RESOURCES}/{name}"
 
-        def replace_all(objects: list[Any]) -> None:
-            replace(objects)
-            service.start_shadow()
+        def note(event: str, one: Skipped) -> None:
+            skip(event, one)
+            service.note_skipped(name, event, one)
 
-        return Watch(name, path, lambda: client.list_all(path, lists), decoder, replace_all, change)
+        return Kind(
+            service.client,
+            path,
+            decoder,
+            change,
+            note,
+            replace,
+            lambda asked_s: service.start_shadow(),
+            naming,
+        )
 
-    # Looked up each time: a new configuration replaces the view.
+    # Looked up each time: a new configuration replaces the view. Without a slice or class that cannot be decoded its
+    # devices are not there; a claim is kept as it was known, and the pools that it names are closed.
     return [
-        watch(
-            *("resourceslices", SLICE, SLICE_LIST),
+        kind(
+            *("resourceslices", SLICE),
             lambda slices: pods(service).replace_slices(slices),
             lambda event, one: pods(service).change_slice(event, one),
+            lambda event, one: pods(service).change_slice("DELETED", one),
         ),
-        watch(
-            *("deviceclasses", CLASS, CLASS_LIST),
+        kind(
+            *("deviceclasses", CLASS),
             lambda classes: pods(service).claims.replace_classes(classes),
             lambda event, one: pods(service).claims.change_class(event, one),
+            lambda event, one: pods(service).claims.change_class("DELETED", one),
         ),
-        watch(
-            *("resourceclaims", CLAIM, CLAIM_LIST),
+        kind(
+            *("resourceclaims", CLAIM),
             lambda claims: pods(service).replace_claims(claims),
             lambda event, one: pods(service).change_claim(event, one),
+            lambda event, one: skip_claim(service, event, one),
+            ("pool", *NODE_NAME),
         ),
     ]
+
+
+def skip_claim(service: Service, event: str, one: Skipped) -> None:
+    if event == "DELETED" and (known := pods(service).claims.claims.get(one.key)) is not None:
+        pods(service).change_claim(event, known)
+    service.view.skip_holder(event, one)
 
 
 def pods(service: Service) -> ClaimPods:

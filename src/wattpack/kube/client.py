@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from typing import Any
+from collections.abc import AsyncIterator, Callable
+from typing import Any, TypeVar
 
 import aiohttp
 import msgspec
 from yarl import URL
 
 from wattpack.errors import RunError, UserError
+from wattpack.kube.decode import Skipped, read_object, read_page
 from wattpack.kube.exec_program import exec_environment, exec_token
 from wattpack.kube.kubeconfig import Access
-from wattpack.kube.objects import FAULTS, NODE_LIST, POD, POD_LIST, Node, Pod
+from wattpack.kube.objects import FAULTS, NODE, POD, Node, Pod
 
+T = TypeVar("T")
 PAGE = 1000  # objects per page of a list
 LONGEST_LINE = 16 << 20  # bytes of one watch event; etcd allows 1.5 MiB per object
+WATCH_S = 10  # the server ends a watch after this long, so that a watch without events is heard of too
+SILENCE_S = WATCH_S + 2.0  # a watch that sends nothing for this long has lost its connection
 PROGRAM_S = 60.0  # limit for a program that prints a token
 NO_ANSWER, UNAUTHORIZED, FORBIDDEN, NOT_FOUND, CONFLICT = 0, 401, 403, 404, 409  # `ApiError.status`
 JSON, MERGE_PATCH = "application/json", "application/merge-patch+json"  # content types of what is sent
@@ -35,7 +39,7 @@ class Client:
 
     def __init__(self, access: Access, timeout_s: float = 10) -> None:
         self.access, self.timeout_s = access, timeout_s
-        self.silence_s = 300.0  # a watch that sends nothing for this long has lost its connection
+        self.silence_s = SILENCE_S
         self.session: aiohttp.ClientSession
 
     async def __aenter__(self) -> Client:
@@ -115,29 +119,44 @@ class Client:
 
     async def list_nodes(self) -> tuple[list[Node], str]:
         """All nodes, and the resource version to watch from."""
-        return await self.list_all("/api/v1/nodes", NODE_LIST)
+        return await self.list_all("/api/v1/nodes", NODE)
 
     async def list_pods(self) -> tuple[list[Pod], str]:
-        return await self.list_all("/api/v1/pods", POD_LIST)
+        return await self.list_all("/api/v1/pods", POD)
 
-    async def list_all(self, path: str, decoder: Any) -> tuple[list[Any], str]:
-        """All objects of a path, page by page, and the resource version to watch from."""
-        items: list[Any] = []
+    async def list_all(self, path: str, decoder: msgspec.json.Decoder[T]) -> tuple[list[T], str]:
+        """All objects of a path, and their version. Raises ApiError if one of them cannot be decoded."""
+
+        def read(text: bytes) -> T:
+            thing = read_object(decoder, text)
+            if isinstance(thing, Skipped):
+                name = "/".join(filter(None, thing.key)) or "an object without a name"
+                raise ApiError(NO_ANSWER, f"GET {path}: {name} {thing.why}")
+            return thing
+
+        return await self.list_objects(path, read)
+
+    async def list_objects(self, path: str, read: Callable[[bytes], T]) -> tuple[list[T], str]:
+        """All objects of a path, page by page, each read by `read`, and the resource version to watch from."""
+        found: list[T] = []
         token = ""
         while True:
             text = await self.call("GET", f"{path}?limit={PAGE}" + (f"&continue={token}" if token else ""))
             try:
-                page = decoder.decode(text)
+                page = read_page(text)
             except FAULTS as fault:  # the answer of a proxy, or of another server
                 raise ApiError(NO_ANSWER, f"GET {path}: {fault}, expected a list of the Kubernetes API") from None
-            items += page.items
+            found += [read(one) for one in page.items or ()]
             token = page.metadata.continue_
             if not token:
-                return items, page.metadata.resource_version
+                return found, page.metadata.resource_version
 
     async def watch(self, path: str, version: str) -> AsyncIterator[bytes]:
-        """Lines of a watch from a resource version on, one event each, until the server closes it."""
-        url = f"{path}?watch=1&allowWatchBookmarks=true&timeoutSeconds=290&resourceVersion={version}"
+        """Lines of a watch from a resource version on, one event each, until the server closes it after `WATCH_S`.
+
+        Raises TimeoutError if nothing was sent for `silence_s`: a connection may be dead and look open.
+        """
+        url = f"{path}?watch=1&allowWatchBookmarks=true&timeoutSeconds={WATCH_S}&resourceVersion={version}"
         limit = aiohttp.ClientTimeout(total=None, sock_connect=self.timeout_s, sock_read=self.silence_s)
         address = URL(self.access.server + url, encoded=True)
         for attempt in range(2):
@@ -158,7 +177,11 @@ class Client:
                 return
 
     async def get_pod(self, namespace: str, name: str) -> Pod:
-        return POD.decode(await self.call("GET", f"/api/v1/namespaces/{namespace}/pods/{name}"))
+        """Raises ApiError, also for a pod that cannot be decoded."""
+        pod = read_object(POD, await self.call("GET", f"/api/v1/namespaces/{namespace}/pods/{name}"))
+        if isinstance(pod, Skipped):
+            raise ApiError(NO_ANSWER, pod.why)
+        return pod
 
     async def bind(
         self, namespace: str, name: str, uid: str, node: str, annotations: dict[str, str], timeout_s: float

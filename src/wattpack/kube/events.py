@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from wattpack.kube.client import ApiError, Client
 from wattpack.kube.decision import Decision
+from wattpack.kube.decode import Skipped
 from wattpack.kube.metrics import Metrics
 from wattpack.kube.objects import Node
 
@@ -21,15 +22,16 @@ EACH_S = 0.05  # at most one event in this time: Bindings have priority at the A
 AGAIN_S = 60  # the same failure of the same pod is sent again after this long
 
 
-class NodeEvent(NamedTuple):
-    """What happened to a Node. Events of Nodes are in the namespace `default`."""
+class ObjectEvent(NamedTuple):
+    """What happened to a Node or a Pod. Events of Nodes are in the namespace `default`."""
 
-    node: str
+    name: str
     uid: str
     kind: str  # Normal or Warning
     reason: str
     message: str
     namespace: str = "default"
+    of: str = "Node"
 
 
 class Events:
@@ -37,7 +39,7 @@ class Events:
 
     def __init__(self, client: Client, metrics: Metrics, which: str) -> None:
         self.client, self.metrics, self.which = client, metrics, which
-        self.queue: deque[Decision | NodeEvent] = deque()
+        self.queue: deque[Decision | ObjectEvent] = deque()
         self.sent: dict[str, tuple[str, float]] = {}  # uid of a pod without a node -> the last message, when
         self.some = asyncio.Event()  # set while the queue is not empty
 
@@ -57,9 +59,16 @@ class Events:
         """`kind`: Normal or Warning."""
         if self.which == "none" or (self.which == "failures" and kind == "Normal"):
             return
-        self.put(NodeEvent(node.metadata.name, node.metadata.uid, kind, reason, message))
+        self.put(ObjectEvent(node.metadata.name, node.metadata.uid, kind, reason, message))
 
-    def put(self, event: Decision | NodeEvent) -> None:
+    def add_skipped(self, of: str, one: Skipped) -> None:
+        """A Node or a Pod that cannot be decoded."""
+        metadata = one.metadata
+        if self.which != "none":
+            namespace = metadata.namespace or "default"
+            self.put(ObjectEvent(metadata.name, one.id, "Warning", "WattpackCannotRead", one.why, namespace, of))
+
+    def put(self, event: Decision | ObjectEvent) -> None:
         if len(self.queue) >= WAITING:
             self.queue.popleft()
             self.metrics.count("wattpack_events_dropped_total")
@@ -81,12 +90,14 @@ class Events:
             self.some.clear()
 
 
-def event_of(event: Decision | NodeEvent) -> dict[str, object]:
+def event_of(event: Decision | ObjectEvent) -> dict[str, object]:
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    if isinstance(event, NodeEvent):
-        name, kind, reason, message = event.node, event.kind, event.reason, event.message
+    of: dict[str, str]
+    if isinstance(event, ObjectEvent):
+        name, kind, reason, message = event.name, event.kind, event.reason, event.message
         # The controllers of Kubernetes name a Node in place of its uid; `kubectl describe node` looks for that.
-        of = {"apiVersion": "v1", "kind": "Node", "name": name, "uid": name}
+        place = {"uid": name} if event.of == "Node" else {"namespace": event.namespace, "uid": event.uid}
+        of = {"apiVersion": "v1", "kind": event.of, "name": name, **place}
     else:
         name, kind, message = event.pod, "Normal" if event.node else "Warning", event.words()
         reason = "WattpackPromised" if event.promised else "WattpackPlaced" if event.node else "WattpackCannotPlace"

@@ -47,7 +47,10 @@ def gauges(service: Service) -> dict[str, Iterable[tuple[Labels, float]]]:
         "wattpack_gpu_conflicts": [((), len(cluster.conflicts))],
         "wattpack_reserved_pods": [((), len(cluster.reservations.unseen()))],
         "wattpack_cache_age_seconds": [
-            ((("resource", watch.name),), now_s - watch.contact_s) for watch in (service.nodes, service.pods)
+            ((("resource", watch.name),), max(0.0, now_s - watch.contact_s)) for watch in service.watches()
+        ],
+        "wattpack_skipped_objects": [
+            ((("resource", watch.name),), len(watch.skipped())) for watch in service.watches()
         ],
         "wattpack_last_request_age_seconds": [((), now_s - asked_s)] if (asked_s := service.lease.asked_s) else [],
         "wattpack_leader": [((), float(service.lease.left_s() > 0))],
@@ -74,7 +77,7 @@ def gauges(service: Service) -> dict[str, Iterable[tuple[Labels, float]]]:
         ]
     if service.sleep is not None:
         rows |= sleep_gauges(service.sleep)
-    for watch in (service.nodes, service.pods):  # the watches count these themselves
+    for watch in service.watches():  # the watches count these themselves
         counts = service.metrics.counts.setdefault("wattpack_watch_restarts_total", {})
         counts[(("resource", watch.name),)] = watch.restarts
     return rows

@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Iterable
 
 from wattpack.kube.dra.objects import ResourceClaim
-from wattpack.kube.watch import number
+from wattpack.kube.informer import number
 
 Key = tuple[str, str]  # namespace and name of a claim
 

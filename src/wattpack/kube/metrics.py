@@ -34,6 +34,7 @@ METRICS = {
     "wattpack_claims_total": ("counter", "Resource claims written, by outcome."),
     "wattpack_request_seconds": ("histogram", "Time to answer, by verb."),
     "wattpack_cache_age_seconds": ("gauge", "Time since the API server last sent anything, by resource."),
+    "wattpack_skipped_objects": ("gauge", "Objects that cannot be decoded, by resource; /state names them."),
     "wattpack_watch_restarts_total": ("counter", "Watches that ended and were restarted, by resource."),
     "wattpack_last_request_age_seconds": ("gauge", "Time since a scheduler last asked this replica."),
     "wattpack_leader": ("gauge", "1 if this replica holds the lease."),

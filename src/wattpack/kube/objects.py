@@ -151,16 +151,6 @@ class ListMetadata(Object):
     continue_: str = msgspec.field(name="continue", default="")  # the token of the next page, empty on the last
 
 
-class NodeList(Object):
-    items: list[Node] = []
-    metadata: ListMetadata = msgspec.field(default_factory=ListMetadata)
-
-
-class PodList(Object):
-    items: list[Pod] = []
-    metadata: ListMetadata = msgspec.field(default_factory=ListMetadata)
-
-
 class WatchEvent(Object):
     """`type` is ADDED, MODIFIED, DELETED, BOOKMARK or ERROR; what `object` is depends on it."""
 
@@ -186,8 +176,5 @@ FAULTS = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 
 NODE = msgspec.json.Decoder(Node)
 POD = msgspec.json.Decoder(Pod)
-NODE_LIST = msgspec.json.Decoder(NodeList)
-POD_LIST = msgspec.json.Decoder(PodList)
-WATCH_EVENT = msgspec.json.Decoder(WatchEvent)
 KIND = msgspec.json.Decoder(Kind)
 WHOLE = msgspec.json.Decoder(Whole)

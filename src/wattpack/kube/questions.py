@@ -54,6 +54,7 @@ class Standing(TypedDict):
     mode: str
     ready: bool
     leader: bool
+    skipped: dict[str, str]  # objects of any kind that cannot be decoded, and why
 
 
 class ClusterState(TypedDict):

@@ -19,7 +19,7 @@ from wattpack.errors import RunError, UserError
 from wattpack.kube.app import new_app
 from wattpack.kube.authentication import tls_of
 from wattpack.kube.claim_watches import check_claims
-from wattpack.kube.client import ApiError, Client
+from wattpack.kube.client import Client
 from wattpack.kube.config import Config, read_config
 from wattpack.kube.energy import run_energy
 from wattpack.kube.events import Events
@@ -30,7 +30,6 @@ from wattpack.kube.service import Service
 from wattpack.kube.shadow import Shadow
 from wattpack.kube.sleep.keeper import run_sleep
 from wattpack.kube.view import View
-from wattpack.kube.watch import number
 
 log = logging.getLogger("wattpack")
 CONFIG_EVERY_S = 2.0  # the configuration file is read this often
@@ -75,8 +74,6 @@ async def serve(config: Config, options: Options, access: Access, started: Calla
         tasks: list[asyncio.Task[Any]] = [
             asyncio.create_task(work, name=name)
             for name, work in {
-                "nodes": service.nodes.run(client),
-                "pods": service.pods.run(client),
                 "lease": service.lease.keep(),
                 "events": run_events(service),
                 "tidy": run_tidy(service),
@@ -85,7 +82,7 @@ async def serve(config: Config, options: Options, access: Access, started: Calla
                 "measured": run_measured(service),
                 "shadow": run_shadow(service),
                 "sleep": run_sleep(service),
-                **{watch.name: watch.run(client) for watch in service.claims},
+                **{watch.name: watch.run() for watch in service.watches()},
             }.items()
         ]
         # Little garbage in cycles arises here, and a collection during a decision took 4 ms: collect rarely.
@@ -196,11 +193,9 @@ async def run_config(service: Service, options: Options, reload: asyncio.Event) 
         before = now
         try:
             await take_config(service, options.change(read_config(options.file)))
-        except (UserError, ApiError) as fault:
+        except UserError as fault:
             service.metrics.count("wattpack_config_reloads_total", outcome="refused")
             log.error("configuration rejected, the old one stays in use: %s", fault)
-            if isinstance(fault, ApiError):
-                before = b""  # the file is good: try again
             continue
         before = contents(options.file, service.config)  # it may name another power file
         service.metrics.count("wattpack_config_reloads_total", outcome="taken")
@@ -226,19 +221,19 @@ async def take_config(service: Service, config: Config) -> None:
     if config.allocate_claims != service.config.allocate_claims:
         raise UserError("allocate_claims cannot be changed without a restart")
     view = View(config, service.view.claims)
-    nodes, pods = await service.client.list_nodes(), await service.client.list_pods()
-    # No `await` from here on: no request sees a half of the change.
-    view.replace_nodes(nodes[0])
-    view.cluster.adopt(
-        service.view.cluster
-    )  # before the pods: GPUs that a claim holds count with its pod's reservation
-    view.replace_pods(pods[0])
+    # All from what the watches have shown, and without `await`: no request, event or list sees a half of the change.
+    service.nodes.show_again(view.change_node, view.skip_node, view.replace_nodes)
+    # Before the pods: GPUs that a claim holds count with its pod's reservation.
+    view.cluster.adopt(service.view.cluster)
+    service.pods.show_again(view.change_pod, view.skip_pod)
+    if view.claim_pods is not None:
+        view.claim_pods.changed(list(view.claim_pods.claims.claims))  # claims without pods hold GPUs too
+        for skipped in service.claims[-1].skipped():
+            view.skip_holder("ADDED", skipped)
     view.cluster.engine()
     before = service.sleep
     service.view, service.config = view, config
     service.start_sleep(config)
-    for watch, (_, version) in ((service.nodes, nodes), (service.pods, pods)):
-        watch.floor = max(watch.floor, number(version))
     service.events = Events(service.client, service.metrics, config.events)
     service.shadow = None
     if config.mode == "shadow":

@@ -23,9 +23,11 @@ from wattpack.kube.client import Client
 from wattpack.kube.closed_nodes import NO_DEVICES
 from wattpack.kube.config import Config
 from wattpack.kube.decision import Decision, DecisionLine, line_of
+from wattpack.kube.decode import Skipped
 from wattpack.kube.energy import Energy
 from wattpack.kube.events import Events
 from wattpack.kube.facts import PodFacts
+from wattpack.kube.informer import READABLE, Kind
 from wattpack.kube.lease import Lease
 from wattpack.kube.measured import PowerRow
 from wattpack.kube.metrics import WAITS, Metrics
@@ -38,7 +40,6 @@ from wattpack.kube.shadow import Shadow
 from wattpack.kube.sleep.keeper import Keeper
 from wattpack.kube.sleep.promises import waits
 from wattpack.kube.view import View
-from wattpack.kube.watch import Watch
 from wattpack.kube.wire import (
     BindAnswer,
     BindingArgs,
@@ -54,7 +55,6 @@ log = logging.getLogger("wattpack")
 KEPT = 10_000  # decisions that `explain` can show as they were made
 LISTED = 100  # decisions in a list
 SCHEDULERS = 100  # names of schedulers that are kept
-PATIENCE_S = 15  # without a watch for this long, the cache no longer counts as in sync
 
 
 class RefusedError(Exception):
@@ -68,10 +68,12 @@ class Service:
         self.config, self.client = config, client
         self.metrics = Metrics()
         self.view = View(config, ClaimView() if config.reads_claims() else None)
-        self.nodes: Watch[Node] = Watch(
-            "nodes", "/api/v1/nodes", client.list_nodes, NODE, self.replace_nodes, self.change_node
+        self.nodes: Kind[Node] = Kind(
+            client, "/api/v1/nodes", NODE, self.change_node, self.skip_node, self.replace_nodes, self.nodes_listed
         )
-        self.pods: Watch[Pod] = Watch("pods", "/api/v1/pods", client.list_pods, POD, self.replace_pods, self.change_pod)
+        self.pods: Kind[Pod] = Kind(
+            client, "/api/v1/pods", POD, self.change_pod, self.skip_pod, self.replace_pods, self.pods_listed
+        )
         self.claims = claim_watches(self) if config.reads_claims() else []
         self.lease = Lease(config.lease, identity, client, self.relist)
         self.events = Events(client, self.metrics, config.events)
@@ -101,6 +103,8 @@ class Service:
         self.view.replace_nodes(nodes)
         if self.shadow:
             self.shadow.nodes_changed()
+
+    def nodes_listed(self, asked_s: float) -> None:
         self.start_shadow()
 
     def change_node(self, event: str, node: Node) -> None:
@@ -112,9 +116,13 @@ class Service:
         self.view.replace_pods(pods)
         if self.shadow:
             self.shadow.pods_changed()
-        self.start_shadow()
         if self.sleep:
             self.sleep.saw_all(pods)
+
+    def pods_listed(self, asked_s: float) -> None:
+        there = {known.thing.metadata.uid for known in self.pods.known.values()}
+        self.view.drop_promises(asked_s, there)
+        self.start_shadow()
 
     def change_pod(self, event: str, pod: Pod) -> None:
         self.view.change_pod(event, pod)
@@ -123,12 +131,39 @@ class Service:
         if self.sleep:
             self.sleep.saw(event, pod)
 
+    def skip_node(self, event: str, one: Skipped) -> None:
+        self.view.skip_node(event, one)
+        if self.shadow:
+            self.shadow.nodes_changed()
+        self.note_skipped("nodes", event, one)
+
+    def skip_pod(self, event: str, one: Skipped) -> None:
+        self.view.skip_pod(event, one)
+        if self.shadow:
+            self.shadow.pods_changed()
+        if self.sleep and event == "DELETED":
+            self.sleep.saw(event, Pod(metadata=one.metadata))
+        self.note_skipped("pods", event, one)
+
+    def note_skipped(self, kind: str, event: str, one: Skipped) -> None:
+        """Say once in the log, and of a Node or a Pod in an event, that it cannot be decoded."""
+        if event in ("DELETED", READABLE):
+            return
+        log.warning("skipped: %s %s %s", kind, "/".join(filter(None, one.key)), one.why)
+        if kind in ("nodes", "pods"):
+            self.events.add_skipped("Node" if kind == "nodes" else "Pod", one)
+
+    def skipped(self) -> dict[str, str]:
+        """Objects that cannot be decoded, and why."""
+        found = [(watch.name, one) for watch in self.watches() for one in watch.skipped()]
+        return {f"{kind} {'/'.join(filter(None, one.key))}": one.why for kind, one in found}
+
     def start_shadow(self) -> None:
         """The shadow starts when everything has been listed: only then is known what pods hold."""
         if self.shadow and not self.shadow.started and all(watch.listed for watch in self.watches()):
             self.shadow.start()
 
-    def watches(self) -> list[Watch[Any]]:
+    def watches(self) -> list[Kind[Any]]:
         return [self.nodes, self.pods, *self.claims]
 
     async def relist(self) -> None:
@@ -138,7 +173,7 @@ class Service:
 
     @property
     def ready(self) -> bool:
-        return all(watch.in_sync(PATIENCE_S) for watch in self.watches())
+        return all(watch.in_sync() for watch in self.watches())
 
     async def may_decide(self) -> None:
         """Raises RefusedError if this replica must not decide now."""
@@ -353,5 +388,6 @@ class Service:
             "mode": self.config.mode,
             "ready": self.ready,
             "leader": self.lease.left_s() > 0,
+            "skipped": self.skipped(),
         }
         return {**about, **state_of(self.view)}

@@ -79,7 +79,7 @@ class Settler:
         if shown.metadata.uid != pod.uid:
             await self.gone(pod)
         elif shown.spec.node_name or shown.status.phase in FINISHED:
-            self.service.view.update_pod(shown)
+            self.service.pods.show(shown)
         elif reservation.state is State.ASSUMED and gave_up(reservation, shown):
             log.info("pod %s/%s: its scheduler gave up, %s is free again", pod.namespace, pod.name, reservation.node)
             cluster.forget(pod.uid)

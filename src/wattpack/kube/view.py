@@ -17,6 +17,7 @@ from wattpack.kube.closed_nodes import UNKNOWN
 from wattpack.kube.config import Config
 from wattpack.kube.constraints import constraints_of, why_not
 from wattpack.kube.decision import Decision
+from wattpack.kube.decode import Skipped
 from wattpack.kube.dialects.dra import DRA, reads_claims
 from wattpack.kube.dialects.mig import MIG, mig_devices
 from wattpack.kube.dialects.node_devices import node_count
@@ -24,6 +25,7 @@ from wattpack.kube.dra.allocate import Allocated
 from wattpack.kube.dra.claims import Claims
 from wattpack.kube.facts import PodFacts
 from wattpack.kube.gpus import bits
+from wattpack.kube.informer import READABLE
 from wattpack.kube.not_understood import unknown_accelerators
 from wattpack.kube.objects import Node, Pod, Unreadable
 from wattpack.kube.read_claims import Usable, with_claims
@@ -111,6 +113,15 @@ class View:
         for pod in [pod for pod in self.early.values() if pod.spec.node_name == name]:
             self.update_pod(pod)
 
+    def skip_node(self, event: str, one: Skipped) -> None:
+        """A node that cannot be decoded takes no pods."""
+        if event == READABLE:
+            return  # it is shown next
+        name = one.metadata.name
+        self.remove_node(name)
+        if event != "DELETED":
+            self.unreadable_nodes[name] = f"node {name}: {one.why}"
+
     def forget_devices(self, name: str, node: Node | None) -> None:
         """What is kept of the devices that a node reaches is wrong if its labels change, or it comes or goes."""
         known = self.nodes.get(name)
@@ -131,11 +142,9 @@ class View:
     def replace_pods(self, pods: list[Pod]) -> None:
         """The whole list: pods that were shown before and are not in it are gone.
 
-        A pod that was never shown may be newer than the list: `settle.py` asks about its reservation. A promise ends,
-        as no Binding is under way.
+        A pod that was never shown may be newer than the list: `settle.py` asks about its reservation.
         """
         known = self.pods.keys() | self.unreadable_pods.keys()
-        known |= {reservation.pod.uid for reservation in self.cluster.reservations.promises()}
         for gone in known - {pod.metadata.uid for pod in pods}:
             self.remove_pod(gone)
         for pod in pods:
@@ -146,6 +155,29 @@ class View:
             self.remove_pod(pod.metadata.uid)
         else:
             self.update_pod(pod)
+
+    def skip_pod(self, event: str, one: Skipped) -> None:
+        """A pod that cannot be decoded: what it is known to hold stays, and the node that it names takes no pods."""
+        if event == "DELETED" or one.phase in FINISHED:
+            self.remove_pod(one.id)
+            event = "DELETED"
+        elif event != READABLE:
+            self.unreadable_pods[one.id] = f"pod {one.metadata.namespace}/{one.metadata.name}: {one.why}"
+        self.skip_holder(event, one)
+
+    def skip_holder(self, event: str, one: Skipped) -> None:
+        """Whatever is on a node, or holds devices of it, and cannot be decoded: the node takes no pods meanwhile."""
+        is_there = event not in ("DELETED", READABLE)
+        for node in one.nodes:
+            holder = f"{one.id} on {node}"
+            (self.uncounted.add if is_there else self.uncounted.discard)(holder)
+            self.block(holder, node if is_there else "")
+
+    def drop_promises(self, before_s: float, there: set[str]) -> None:
+        """End promises made before a list was asked for to pods that are not in it: no Binding is under way."""
+        for promise in self.cluster.reservations.promises():
+            if promise.assumed_s < before_s and promise.pod.uid not in there:
+                self.remove_pod(promise.pod.uid)
 
     def bare(self, pod: Pod) -> PodFacts:
         """The pod as a task without what it asks for by claims; raises Unreadable."""

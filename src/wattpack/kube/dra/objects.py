@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from wattpack.kube.objects import Amounts, ListMetadata, Metadata, NodeSelector, Object
+from wattpack.kube.objects import Amounts, Metadata, NodeSelector, Object
 
 DELETE_PROTECTION = "resource.kubernetes.io/delete-protection"  # the finalizer of an allocated claim
 EXACT_COUNT, ALL_DEVICES = "ExactCount", "All"  # allocation modes
@@ -158,24 +158,6 @@ class ResourceClaimTemplate(Object):
 # ---- lists, as the API server pages them
 
 
-class ClassList(Object):
-    items: list[DeviceClass] = []
-    metadata: ListMetadata = msgspec.field(default_factory=ListMetadata)
-
-
-class ClaimList(Object):
-    items: list[ResourceClaim] = []
-    metadata: ListMetadata = msgspec.field(default_factory=ListMetadata)
-
-
-class TemplateList(Object):
-    items: list[ResourceClaimTemplate] = []
-    metadata: ListMetadata = msgspec.field(default_factory=ListMetadata)
-
-
 CLASS = msgspec.json.Decoder(DeviceClass)
 CLAIM = msgspec.json.Decoder(ResourceClaim)
 TEMPLATE = msgspec.json.Decoder(ResourceClaimTemplate)
-CLASS_LIST = msgspec.json.Decoder(ClassList)
-CLAIM_LIST = msgspec.json.Decoder(ClaimList)
-TEMPLATE_LIST = msgspec.json.Decoder(TemplateList)

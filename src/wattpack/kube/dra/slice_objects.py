@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import msgspec
 
-from wattpack.kube.objects import Amount, ListMetadata, Metadata, NodeSelector, Object
+from wattpack.kube.objects import Amount, Metadata, NodeSelector, Object
 
 
 class Attribute(Object):
@@ -114,10 +114,4 @@ class ResourceSlice(Object):
     spec: SliceSpec = msgspec.field(default_factory=SliceSpec)
 
 
-class SliceList(Object):
-    items: list[ResourceSlice] = []
-    metadata: ListMetadata = msgspec.field(default_factory=ListMetadata)
-
-
 SLICE = msgspec.json.Decoder(ResourceSlice)
-SLICE_LIST = msgspec.json.Decoder(SliceList)

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from wattpack.kube.constraints import is_ready
+from wattpack.kube.informer import number
 from wattpack.kube.objects import Node
 from wattpack.kube.sleep.config import SleepConfig
 from wattpack.kube.sleep.record import HOLD, asked_of, is_marked, record_of, state_of
@@ -16,7 +17,6 @@ from wattpack.kube.sleep.rule import Pool, pool_of
 from wattpack.kube.sleep.selector import selects
 from wattpack.kube.sleep.states import COMING, IN_TRANSITION, State
 from wattpack.kube.view import View
-from wattpack.kube.watch import number
 
 
 @dataclass
