@@ -110,7 +110,7 @@ class Api(InMemory):
             return self.patch(path.rsplit("/", 1)[1], body)
         if method == "GET" and path.startswith("/api/v1/namespaces/") and path.count("/") == 4:
             return msgspec.json.encode({"metadata": {"labels": self.labels}})
-        if method == "GET" and path.startswith("/api/v1/pods?"):
+        if method == "GET" and path.startswith("/api/v1/pods?fieldSelector="):
             return self.live_list("PodList", path, list(self.pods.values()))
         if path.startswith("/apis/resource.k8s.io"):
             return self.resources(path)
