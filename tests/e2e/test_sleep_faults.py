@@ -18,6 +18,7 @@ import pytest
 from e2e.api import wait_until
 from e2e.chaos import Rule
 from e2e.cluster import Cluster
+from e2e.nodes_and_pods import pod_object
 from e2e.pod_watch import PODS
 from e2e.sleep_scene import HALF, WHOLE, SleepScene, unexplained
 
@@ -49,7 +50,7 @@ def test_a_waiting_pod_is_promised_a_node_that_wakes_for_it(cluster: Cluster) ->
         scene.start_scheduler()
         scene.all_asleep()
         assert scene.service.get("/sleep")["saved_w"] > 0
-        scene.kubelets.boot_s = 5.0  # time to look while the pod waits
+        scene.kubelets.boot_s = 20.0  # time to look while the pod waits: two commands, on a busy machine
         scene.create_pod("one")
         wait_until(lambda: "promised" in told_of(scene, "one"), 20, "explain --live names the node promised")
         told = told_of(scene, "one")
@@ -181,6 +182,97 @@ def test_a_pod_that_comes_while_the_machine_shuts_down_is_bound_after_the_wake(c
         scene.create_pod("one")
         scene.wait_bound("one")
         assert scene.emulator.power(scene.nodes[0]) == "On"
+        scene.settle()
+
+
+def bind_directly(scene: SleepScene, pod: str, node: str) -> None:
+    """As somebody does who asks no scheduler: taint and cordon do not keep it off."""
+    scene.create_pod(pod, HALF)
+    binding = {"apiVersion": "v1", "kind": "Binding", "target": {"kind": "Node", "name": node}}
+    binding["metadata"] = {"name": pod, "annotations": {"alibabacloud.com/gpu-index": "0"}}
+    scene.api.create(f"{PODS}/{pod}/binding", binding)
+
+
+def kept_on(scene: SleepScene, node: str) -> str:
+    """What the node's event says that keeps its machine on."""
+    reason = "WattpackNotSwitchedOff: "
+    wait_until(
+        lambda: any(words.startswith(reason) for words in events_on(scene, node)), 60, f"told\n{scene.service.log}"
+    )
+    return next(words for words in events_on(scene, node) if words.startswith(reason))
+
+
+def test_a_pod_that_the_watch_does_not_show_keeps_its_machine_on(cluster: Cluster) -> None:
+    with SleepScene(cluster, "silent", nodes=1) as scene:
+        hidden = Rule("GET", r"^/api/v1/pods\?.*watch", lines=lambda line: () if b'"hidden"' in line else (line,))
+        scene.behind.add(hidden)
+        scene.service.start()
+        scene.wait_states({"marked": 1})
+        (node,) = scene.nodes
+        bind_directly(scene, "hidden", node)
+        assert "pod default/hidden is on it; read live: pods at " in kept_on(scene, node)
+        scene.wait_states({"awake": 1})
+        assert "power off" not in scene.service.log
+        assert scene.emulator.power(node) == "On"
+        assert not scene.node(node)["spec"].get("unschedulable")
+        scene.settle()
+
+
+def test_a_pod_bound_between_the_record_and_the_order_keeps_its_machine_on(cluster: Cluster) -> None:
+    with SleepScene(cluster, "last-moment", nodes=1) as scene:
+        (node,) = scene.nodes
+
+        def bind_in_the_last_moment(path: str) -> None:
+            record = scene.record(node)
+            if record is not None and record["state"] == "turning off" and not scene.api.list(PODS):
+                bind_directly(scene, "late", node)
+
+        scene.behind.add(Rule("PATCH", NODE_PATCH, after=bind_in_the_last_moment))
+        scene.service.start()
+        assert "pod default/late is on it" in kept_on(scene, node)
+        scene.wait_states({"awake": 1})
+        assert scene.emulator.power(node) == "On"
+        assert "power off" not in scene.service.log
+        scene.settle()
+
+
+def test_devices_allocated_on_a_node_for_a_pod_on_its_way_keep_its_machine_on(cluster: Cluster) -> None:
+    with SleepScene(cluster, "claim", nodes=1) as scene:
+        (node,) = scene.nodes
+        path = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims"
+        claim: dict[str, object] = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim"}
+        request = {"name": "nic", "exactly": {"deviceClassName": "nic.example"}}
+        claim |= {"metadata": {"name": "nic"}, "spec": {"devices": {"requests": [request]}}}
+        scene.api.create(path, claim)
+        try:
+            wish = {"key": "metadata.name", "operator": "In", "values": [node]}
+            result = {"request": "nic", "driver": "nic.example", "pool": "rack", "device": "nic-0"}
+            allocation = {
+                "devices": {"results": [result]},
+                "nodeSelector": {"nodeSelectorTerms": [{"matchFields": [wish]}]},
+            }
+            scene.api.patch(f"{path}/nic/status", {"status": {"allocation": allocation}})
+            scene.service.start()
+            assert "resource claim default/nic holds devices of it" in kept_on(scene, node)
+            scene.wait_states({"awake": 1})
+            assert scene.emulator.power(node) == "On"
+            scene.settle()
+        finally:
+            scene.api.patch(f"{path}/nic/status", {"status": {"allocation": None}})
+            scene.api.delete(f"{path}/nic")
+
+
+def test_a_waiting_pod_of_another_scheduler_wakes_no_machine(cluster: Cluster) -> None:
+    with SleepScene(cluster, "theirs", nodes=1) as scene:
+        scene.service.start()
+        scene.all_asleep()
+        pod = pod_object("theirs", WHOLE, "default-scheduler")
+        scene.api.create(PODS, pod)
+        waits = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
+        scene.api.patch(f"{PODS}/theirs/status", {"status": {"conditions": [waits]}}, "strategic")
+        time.sleep(8)  # several looks
+        scene.wait_states({"asleep": 1}, 0)
+        assert "power on" not in scene.service.log
         scene.settle()
 
 

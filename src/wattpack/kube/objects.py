@@ -6,6 +6,8 @@ The decoders are strict about types and raise `msgspec.MsgspecError` (a `ValueEr
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 
 from wattpack.errors import OneLineError
@@ -24,6 +26,8 @@ class Object(msgspec.Struct, rename="camel", gc=False):
 
 class Owner(Object):
     kind: str = ""
+    uid: str = ""
+    controller: bool | None = None
 
 
 class Metadata(Object):
@@ -76,7 +80,12 @@ class Resources(Object):
     limits: Amounts = {}
 
 
+class Port(Object):
+    host_port: int = 0  # of the node
+
+
 class Container(Object):
+    ports: list[Port] = []
     resources: Resources = msgspec.field(default_factory=Resources)
     restart_policy: str = ""  # "Always" makes an init container a sidecar
 
@@ -100,8 +109,27 @@ class NodeAffinity(Object):
     required_during_scheduling_ignored_during_execution: NodeSelector | None = None
 
 
+class PodAffinity(Object):
+    """Or anti-affinity: whether there is any, no more."""
+
+    required_during_scheduling_ignored_during_execution: list[Any] = []
+
+
 class Affinity(Object):
     node_affinity: NodeAffinity | None = None
+    pod_affinity: PodAffinity | None = None
+    pod_anti_affinity: PodAffinity | None = None
+
+
+class Spread(Object):
+    when_unsatisfiable: str = ""
+
+
+class Volume(Object):
+    """Volumes that may be reached from some nodes only."""
+
+    persistent_volume_claim: Any = None
+    ephemeral: Any = None
 
 
 class Toleration(Object):
@@ -129,6 +157,8 @@ class PodSpec(Object):
     node_selector: dict[str, str] = {}
     affinity: Affinity | None = None
     tolerations: list[Toleration] = []
+    topology_spread_constraints: list[Spread] = []
+    volumes: list[Volume] = []
     resource_claims: list[PodClaim] = []
 
 

@@ -66,7 +66,7 @@ class CarryOut:
         self.ordered_s, self.resting_until_s = before.ordered_s, before.resting_until_s
         self.not_sent, self.told_s = before.not_sent, before.told_s
         self.find_out.take_over(before.find_out)
-        self.evictions.movable = before.evictions.movable
+        self.evictions.take_over(before.evictions)
 
     def is_resting(self, name: str) -> bool:
         return self.keeper.now_s() < self.resting_until_s.get(name, 0.0)
@@ -74,7 +74,7 @@ class CarryOut:
     def moves_away(self, name: str) -> bool:
         """Whether the pods on the node are to be evicted, and may be."""
         record = record_of(self.node(name))
-        return record is not None and record.moving and self.evictions.may_all_move(name)
+        return record is not None and record.moving and self.evictions.go_on(name, record)
 
     def node(self, name: str) -> Node:
         return self.keeper.sight.node(self.keeper.service.view, name)
@@ -104,13 +104,19 @@ class CarryOut:
             if not await self.patch(node, erase(node)):
                 return
             keeper.sight.empty_since_s.pop(name, None)
+            self.evictions.no_room.discard(name)
             if left in GOING:
                 self.resting_until_s[name] = keeper.now_s() + (0.0 if left is State.MARKED else REST_S)
         else:
             changed = changed_record(node, record, state, why, keeper.promises.on(name))
             if state is State.MARKED:
                 changed = msgspec.structs.replace(changed, moving=name in keeper.sight.busy)
-            if not await self.patch(node, write(node, changed, keeper.wall_s() if state is State.MARKED else None)):
+            sent_s = keeper.wall_s() if state is State.MARKED else None
+            evicted: tuple[str, ...] = ()
+            if state is State.DRAINING and changed.moving:
+                changed = msgspec.structs.replace(changed, evicting=self.evictions.uids_on(name))
+                evicted = self.evictions.note(name)
+            if not await self.patch(node, write(node, changed, sent_s, evicted, keeper.wall_s())):
                 return
             record = changed
         self.find_out.came_to(node, state)
@@ -144,7 +150,7 @@ class CarryOut:
             await self.order(self.node(name), changed)
             return
         if record.state is State.DRAINING and record.moving:
-            await self.evictions.evict(name)
+            await self.evictions.evict(name, record.evicting)
 
     async def order(self, node: Node, record: Record) -> None:
         """Ask the switch. Only with the lease: another replica may have taken over while we waited."""

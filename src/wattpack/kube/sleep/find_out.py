@@ -96,7 +96,11 @@ class FindOut:
             if record.state is State.MARKED:
                 if name in keeper.recalled:
                     return Event.WAKE, "other nodes are to wake first"
-                return (Event.SETTLED, record.why) if elapsed_s >= keeper.config.binding_timeout_s else None
+                if elapsed_s < keeper.config.binding_timeout_s:
+                    return None
+                if record.moving and not keeper.carry_out.evictions.have_room(name):
+                    return Event.WAKE, "its pods have no room elsewhere any more"
+                return Event.SETTLED, record.why
             if name not in keeper.sight.busy and (seen := await self.look(node)) is not None:
                 return (Event.HELD, seen.words()) if seen.held else (Event.EMPTY, record.why)
             return (Event.LATE, "it was not found empty in time") if self.is_late(record, elapsed_s) else None

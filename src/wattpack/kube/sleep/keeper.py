@@ -88,7 +88,7 @@ class Keeper:
     def saw_all(self, pods: list[Pod]) -> None:
         """The whole list."""
         self.promises.waiting.clear()
-        self.carry_out.evictions.movable.clear()
+        self.carry_out.evictions.saw_all(pods)
         for pod in pods:
             self.saw("LISTED", pod)
 

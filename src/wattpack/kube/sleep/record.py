@@ -22,6 +22,7 @@ from wattpack.kube.switches.switch import Machine
 RECORD = "wattpack.io/sleep"  # annotation of a Node: a Record as JSON
 ASK = "wattpack.io/sleep-ask"  # annotation of a Node by which people ask: WAKE or HOLD
 TIMES = "wattpack.io/sleep-times"  # annotation of a Node: when it was sent to sleep, within the last hour
+EVICTED = "wattpack.io/sleep-evicted"  # annotation of a Node: whose pods were evicted from it within the last hour
 TAINT = "wattpack.io/asleep"
 WAKE, HOLD = "wake", "hold"
 MAY_MOVE = "wattpack.io/may-move"  # annotation of a pod: "true" lets it be evicted
@@ -55,6 +56,7 @@ class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=False):
     taints: tuple[str, ...] = ()  # keys of the other taints it had when it was marked
     beat: str = ""  # last sign of life of the kubelet when the machine was off
     moving: bool = False  # its pods are evicted, so that it becomes empty
+    evicting: tuple[str, ...] = ()  # uids of these pods
     asked: int = 0  # orders sent to the switch in this state
     promised: tuple[PromisedPod, ...] = ()
 
@@ -108,12 +110,19 @@ def sent_to_sleep(node: Node, wall_s: float) -> tuple[str, ...]:
 
     A time in the future is from before a clock was set back: it counts, so that the rate is kept rather than exceeded.
     """
-    found = []
-    for text in node.metadata.annotations.get(TIMES, "").split():
-        with suppress(ValueError, OverflowError):
-            if abs(wall_s - datetime.fromisoformat(text).timestamp()) <= HOUR_S:
-                found.append(text)
-    return tuple(found)
+    return tuple(text for text in node.metadata.annotations.get(TIMES, "").split() if _is_lately(text, wall_s))
+
+
+def evicted_lately(node: Node, wall_s: float) -> dict[str, str]:
+    """Whose pods were evicted from the node within an hour of now: uids of pods and of their controllers, and when."""
+    said = (text.partition("@") for text in node.metadata.annotations.get(EVICTED, "").split())
+    return {uid: when for uid, _, when in said if _is_lately(when, wall_s)}
+
+
+def _is_lately(text: str, wall_s: float) -> bool:
+    with suppress(ValueError, OverflowError):
+        return abs(wall_s - datetime.fromisoformat(text).timestamp()) <= HOUR_S
+    return False
 
 
 def is_marked(node: Node) -> bool:
@@ -167,14 +176,20 @@ def changed_record(
 # ---- patches
 
 
-def write(node: Node, record: Record, sent_s: float | None = None) -> dict[str, Any]:
+def write(
+    node: Node, record: Record, sent_s: float | None = None, evicted: Sequence[str] = (), evicted_s: float = 0.0
+) -> dict[str, Any]:
     """The patch that writes the record, and taint and cordon where they are not there.
 
-    `sent_s`: the node is sent to sleep now, at this time of the wall clock.
+    `sent_s`: the node is sent to sleep now, at this time of the wall clock. `evicted`: pods are evicted at the time
+    `evicted_s`, theirs and their controllers' uids.
     """
     annotations: dict[str, str | None] = {RECORD: msgspec.json.encode(record).decode()}
     if sent_s is not None:
         annotations[TIMES] = " ".join([*sent_to_sleep(node, sent_s), time_text(sent_s)])
+    if evicted:
+        kept = evicted_lately(node, evicted_s) | dict.fromkeys(evicted, time_text(evicted_s))
+        annotations[EVICTED] = " ".join(f"{uid}@{when}" for uid, when in kept.items())
     if record.state is State.TURNING_ON and asked_of(node) == WAKE:
         annotations[ASK] = None
     body = _patch(node, annotations)
