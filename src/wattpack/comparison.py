@@ -19,7 +19,6 @@ from wattpack.errors import UserError
 from wattpack.experiments.compare import Compared
 from wattpack.experiments.compare import compare as run_comparison
 from wattpack.experiments.curves import at
-from wattpack.experiments.lineup import BASELINE
 from wattpack.experiments.summary import HEADER, summary_rows, write_summary
 from wattpack.files import make_folder
 from wattpack.frames import new_frame
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 SHOWN_TRACES = 3  # in a text: more is for a frame or a report
-TEXTS = ("trace", "policy", "datacenter", "profile")  # columns of summary.csv that are no numbers
+TEXTS = ("trace", "policy", "datacenter", "profile", "against")  # columns of summary.csv that are no numbers
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -120,7 +119,7 @@ class Comparison(Compared):
         policies, traces, seeds = (_many(len(found), one, several) for found, one, several in counts)
         return (
             f"Comparison of {policies} on {traces}, {seeds}, datacenter {', '.join(self.inputs.datacenters)}, "
-            f"power profile {', '.join(self.inputs.profiles)}; saving against {BASELINE} in % by load"
+            f"power profile {', '.join(self.inputs.profiles)}; saving against {self.results.against[0]} in % by load"
         )
 
     def _table(self, trace: str) -> list[tuple[str, ...]]:
@@ -131,7 +130,9 @@ class Comparison(Compared):
         for policy in by_saving(self.results, trace):
             savings = saving(self.results, trace, policy) * 100
             grar = mean(self.results[trace, policy], "grar")[at(FULL_LOAD)]
-            cells = [_number(savings[at(load)], 1) if policy != BASELINE else "-" for load in SAVING_LOADS]
+            cells = [
+                _number(savings[at(load)], 1) if policy != self.results.against[0] else "-" for load in SAVING_LOADS
+            ]
             rows.append((f"  {policy}", *cells, _number(grar, 3)))
         return rows
 

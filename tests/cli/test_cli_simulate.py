@@ -142,9 +142,9 @@ def test_a_table_and_two_sentences_are_printed_with_the_columns_that_apply(
 ) -> None:
     simulate(tmp_path, "--policy", "pwr")
     said = capsys.readouterr().out
-    assert "timed.csv: backfill (one run; to FGD: difference to fgd in %)" in said
+    assert "timed.csv: backfill (one run; saving against fgd in %)" in said
     head = said.splitlines()[1]
-    assert [word for word in ("IT", "to FGD", "peak", "wait p99", "refused") if word not in head] == []
+    assert [word for word in ("IT", "saving", "peak", "wait p99", "refused") if word not in head] == []
     assert "CO2e" not in head
     assert "facility" not in head
     assert "less energy per GPU-hour than fgd" in said

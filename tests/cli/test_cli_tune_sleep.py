@@ -81,8 +81,8 @@ def test_a_choice_that_does_not_keep_the_wait_on_fresh_seeds_is_said_so() -> Non
     lines = advice_lines(TunedSleep(600.0, (one,), (fresh, awake), fresh, Outcome()), drawn=True)
     assert lines == [
         "recommended: --policy ocs --sleep idle=2m",
-        "  saves 50.0 % of the energy of fgd with all nodes awake, and does not keep the p99 of the wait at 10m "
-        "(700 s; 1 tried)",
+        "  saves 50.0 % against fgd with all nodes awake (kWh per GPU-hour), and does not keep the p99 of the wait at "
+        "10m (700 s; 1 tried)",
         "  it did on the seeds that chose it: more --seeds would tell",
         "  (chosen on seeds 1 to 2, these numbers are of seeds 3 to 4)",
     ]

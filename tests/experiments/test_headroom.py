@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from wattpack.experiments.bound.headroom import little_to_save, little_to_save_on, most_saving
-from wattpack.experiments.curves import LOADS, Curves
+from wattpack.experiments.curves import LOADS, Curves, Results
 from wattpack.model.nodes import Datacenter
 from wattpack.model.power import PAPER
 from wattpack.model.tasks import TaskClass, Workload
@@ -14,7 +14,7 @@ from wattpack.model.tasks import TaskClass, Workload
 
 def curves(policy: str, watts: float, served: float = 1.0) -> Curves:
     """Constant watts per GPU served; `served` of what is requested."""
-    values = {"eopc_w": (watts * served * LOADS)[None, :], "allocated": (served * LOADS)[None, :]}
+    values = {"eopc_w": (watts * served * LOADS)[None, :], "grar": np.full((1, len(LOADS)), served)}
     return Curves("default", policy, (42,), values)
 
 
@@ -24,7 +24,7 @@ def fleet(*models: str) -> Datacenter:
 
 
 def results(fgd: float, bound: float, served: float = 1.0):
-    return {("default", "fgd"): curves("fgd", fgd), ("default", "bound"): curves("bound", bound, served)}
+    return Results({("default", "fgd"): curves("fgd", fgd), ("default", "bound"): curves("bound", bound, served)})
 
 
 def test_the_most_that_placement_saves_is_per_gpu_served():
@@ -44,7 +44,7 @@ def test_where_placement_can_save_little_a_sentence_says_what_helps():
 
 def test_where_placement_can_save_more_or_there_is_no_bound_nothing_is_said():
     assert little_to_save(results(200, 180), "default", fleet("T4")) == ""
-    assert little_to_save({("default", "fgd"): curves("fgd", 200)}, "default", fleet("T4")) == ""
+    assert little_to_save(Results({("default", "fgd"): curves("fgd", 200)}), "default", fleet("T4")) == ""
 
 
 def test_one_model_with_plenty_of_vcpu_has_little_to_save():

@@ -121,7 +121,7 @@ def test_all_problems_are_told_at_once_with_their_places(tmp_path: Path) -> None
     )
     for expected in (
         "name: 3, expected a text",
-        "polices: unknown key, expected name, experiment, datacenter, trace, policy, seeds, profile, power, up_to",
+        "polices: unknown key, expected name, against, experiment, datacenter, trace, policy, seeds, profile, power, ",
         "datacenter: an empty list",
         "trace[2]: ",
         "defualt': no trace of this name and no such file; known: default,",

@@ -127,7 +127,7 @@ def test_a_seed_that_failed_is_missing_in_its_row_and_in_the_savings(tmp_path: P
     folder.run_file(lost).unlink()
     fgd, pwr = steady_rows(folder.read_steady(scenarios))
     assert (fgd.seeds, pwr.seeds) == ((42, 43), (43,))
-    assert pwr.savings(fgd) == [1 - pwr.runs[0].eopc_w / fgd.runs[1].eopc_w]
+    assert pwr.savings(fgd) == pytest.approx([1 - pwr.runs[0].w_per_gpu / fgd.runs[1].w_per_gpu])
     summarise(folder, scenarios)
     with (tmp_path / "steady.csv").open(newline="") as file:
         assert [row["seeds"] for row in csv.DictReader(file)] == ["2", "1"]

@@ -36,11 +36,13 @@ def make_curves(trace="default", policy="fgd", saving=0.0, fails_from=0.9, seeds
 def make_results(traces=("default",), seeds=3, reaches=1.3, **savings: float) -> Results:
     """fgd and the given policies on every trace; `make_results(pwr=0.1)` has a pwr that saves a tenth."""
     named = {"fgd": 0.0, **(savings or {"pwr": 0.15, "bestfit": 0.04})}
-    return {
-        (trace, policy): make_curves(trace, policy, saving, 0.95 - saving, seeds, reaches)
-        for trace in traces
-        for policy, saving in named.items()
-    }
+    return Results(
+        {
+            (trace, policy): make_curves(trace, policy, saving, 0.95 - saving, seeds, reaches)
+            for trace in traces
+            for policy, saving in named.items()
+        }
+    )
 
 
 PAPER_POLICIES = {

@@ -8,7 +8,7 @@ import pytest
 
 from report.builders import PAPER_POLICIES, PAPER_TRACES, make_bound, make_curves, make_results
 from wattpack.errors import UserError
-from wattpack.experiments.curves import LOADS
+from wattpack.experiments.curves import LOADS, Results
 from wattpack.report.figure_parts import Line, draw_lines, new_figure, print_style
 from wattpack.report.figures import compare_figure, paper_figures, save, saving_figure
 from wattpack.report.power_curves import power_figure
@@ -37,8 +37,9 @@ def test_the_saving_drawn_is_one_minus_the_ratio_in_percent():
     figure = compare_figure(make_results(pwr=0.15), "default")
     savings = figure.axes[0]
     for load in (0.1, 0.5, 0.9):
-        # fgd 0.2 + 1.2 x MW, pwr 0.85 of it.
-        assert value_at(savings, "PWR", load) == pytest.approx(100 * (1 - 0.85))
+        # fgd 0.2 + 1.2 x MW, pwr 0.85 of it; at 0.9 pwr serves 0.8.
+        served = min(load, 0.8) / load
+        assert value_at(savings, "PWR", load) == pytest.approx(100 * (1 - 0.85 / served))
         assert value_at(savings, "FGD", load) == 0
 
 
@@ -137,7 +138,7 @@ def test_the_curve_of_a_power_file_is_not_hidden_by_the_profile_that_it_is_laid_
 
 
 def test_extra_curves_such_as_a_bound_are_drawn_like_policies():
-    results = {**make_results(**PAPER_POLICIES), ("default", "bound"): make_bound()}
+    results = make_results(**PAPER_POLICIES) | {("default", "bound"): make_bound()}
     assert value_at(compare_figure(results, "default").axes[0], "Bound", 0.5) == pytest.approx(100 * (1 - 0.8 / 1.001))
     assert drawn(saving_figure(results, ["default"], extra=["bound"]).axes[0], "Bound")
     for name in ("fig3", "fig7"):
@@ -146,7 +147,7 @@ def test_extra_curves_such_as_a_bound_are_drawn_like_policies():
 
 def test_without_a_baseline_a_comparison_says_what_is_missing():
     with pytest.raises(UserError, match="trace 't': no results of 'fgd'"):
-        compare_figure({("t", "pwr"): make_curves("t", "pwr")}, "t")
+        compare_figure(Results({("t", "pwr"): make_curves("t", "pwr")}), "t")
 
 
 def test_a_trace_may_have_any_name(tmp_path):
@@ -179,10 +180,10 @@ def test_importing_the_room_does_not_import_matplotlib_and_drawing_needs_no_pypl
 import sys
 import wattpack.report.figures, wattpack.report.html, wattpack.report.terminal
 assert "matplotlib" not in sys.modules
-from wattpack.experiments.curves import COLUMNS, LOADS, Curves
+from wattpack.experiments.curves import COLUMNS, LOADS, Curves, Results
 import numpy as np
 curves = Curves("t", "fgd", (0,), {column: np.ones((1, len(LOADS))) for column in COLUMNS})
-wattpack.report.figures.compare_figure({("t", "fgd"): curves}, "t")
+wattpack.report.figures.compare_figure(Results({("t", "fgd"): curves}), "t")
 assert "matplotlib.pyplot" not in sys.modules
 """
     subprocess.run([sys.executable, "-c", script], check=True)

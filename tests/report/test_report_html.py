@@ -9,8 +9,9 @@ import pytest
 
 from report.builders import PAPER_POLICIES, PAPER_TRACES, make_bound, make_curves, make_results
 from wattpack.errors import UserError
-from wattpack.experiments.curves import LOADS, at
+from wattpack.experiments.curves import LOADS, Results, at
 from wattpack.report.html import report, write_report
+from wattpack.report.metrics import saving
 from wattpack.report.payload import BASE64, json_in_script, packed, payload
 
 MADE = {"Version": "wattpack 0.1.0", "Seeds": [0, 1, 2], "Machine": {"cores": 2, "system": "Linux"}}
@@ -73,7 +74,9 @@ def test_the_embedded_curves_are_the_measured_ones():
     power = decoded(pwr["mean"]["eopc"], data["units"]["eopc"])
     assert len(power) == 131  # 0, 0.01, ..., 1.30
     assert power == pytest.approx(results["default", "pwr"].mean("eopc_w")[::2], abs=data["units"]["eopc"] / 2)
-    assert decoded(pwr["mean"]["saving"], data["units"]["saving"]) == pytest.approx(np.full(131, 15.0), abs=0.005)
+    assert decoded(pwr["mean"]["saving"], data["units"]["saving"]) == pytest.approx(
+        100 * saving(results, "default", "pwr")[::2], abs=0.005
+    )
     by_reason = [decoded(reason, data["units"]["reasons"]) for reason in pwr["reasons"]]
     # The builder's reasons are 1, 2, ..., 6 GPUs times (1.3 - load).
     assert [values[0] for values in by_reason] == pytest.approx([1.3, 2.6, 3.9, 5.2, 6.5, 7.8], abs=0.01)
@@ -97,18 +100,19 @@ def test_curves_are_packed_as_source_maps_are():
 def test_small_datacenters_keep_their_precision():
     curves = make_curves("t", "fgd", seeds=1)
     curves.values["eopc_w"] /= 1000  # 200 to 1,400 W
-    assert payload({("t", "fgd"): curves}, None)["units"]["eopc"] == pytest.approx(0.1)  # W
+    assert payload(Results({("t", "fgd"): curves}), None)["units"]["eopc"] == pytest.approx(0.1)  # W
 
 
 def test_the_table_shows_savings_that_are_one_minus_the_ratio():
     page = Page(report(make_results(pwr=0.15), MADE, gpus=1000))
-    assert "pwr15.0 ±0.015.0 ±0.015.0 ±0.015.0 ±0.015.0 ±0.00.800 ±0.000987.01233.7" in page.text
+    assert "pwr15.0 ±0.015.0 ±0.015.0 ±0.015.0 ±0.04.4 ±0.00.800 ±0.000987.01233.7" in page.text
+    # At 0.9 it serves 0.8 of 0.9: 1 - 0.85 / (0.8 / 0.9) = 0.044.
     # EOPC at 0.8: 0.85 x 1.16 MW x 1.001 = 987.0 kW, over 800 GPUs 1233.7 W.
 
 
 def test_the_summary_stands_in_the_page_without_script():
     text = Page(report(make_results(**{"pwr:0.1+fgd:0.9": 0.129}), MADE)).text
-    assert "On default, pwr:0.1+fgd:0.9 saves 12.9 % at load 0.5" in text
+    assert "On default, pwr:0.1+fgd:0.9 saves 12.9 % of FGD's watts per GPU served at load 0.5" in text
 
 
 def test_many_traces_are_summed_up_in_a_table_at_a_glance():
@@ -174,7 +178,7 @@ def test_a_report_of_the_whole_paper_stays_below_1_5_mb():
     noise = np.random.default_rng(0)
     traces = [f"trace{place}" for place in range(13)]
     policies = ["fgd", *PAPER_POLICIES, *(f"pwr:0.{place}+fgd:0.{10 - place}" for place in range(3, 10))]
-    results = {(trace, policy): make_curves(trace, policy) for trace in traces for policy in policies}
+    results = Results({(trace, policy): make_curves(trace, policy) for trace in traces for policy in policies})
     for curves in results.values():
         curves.values["eopc_w"] *= 1 + noise.normal(0, 0.001, curves.values["eopc_w"].shape)
         curves.values["grar"] *= 1 + noise.normal(0, 0.0005, curves.values["grar"].shape)
@@ -201,11 +205,11 @@ def test_a_report_that_cannot_be_written_leaves_the_old_one(tmp_path, monkeypatc
 @pytest.mark.parametrize(
     "results",
     [
-        {("t", "pwr"): make_curves("t", "pwr")},
+        Results({("t", "pwr"): make_curves("t", "pwr")}),
         make_results(("t",), seeds=1),
         make_results(("t",), reaches=0.3),
-        {**make_results(("t",)), ("t", "bound"): make_bound("t")},
-        {("t", "fgd"): make_curves("t", "fgd")},
+        make_results(("t",)) | {("t", "bound"): make_bound("t")},
+        Results({("t", "fgd"): make_curves("t", "fgd")}),
     ],
     ids=["no baseline", "one seed", "ends early", "with a bound", "baseline alone"],
 )
@@ -216,7 +220,7 @@ def test_odd_results_make_a_page_too(results):
 
 
 def test_the_bound_is_not_counted_as_a_policy_and_words_are_explained_where_they_first_appear():
-    text = report({**make_results(pwr=0.1), ("default", "bound"): make_bound()}, {"command": "wattpack compare"})
+    text = report(make_results(pwr=0.1) | {("default", "bound"): make_bound()}, {"command": "wattpack compare"})
     assert "2 scheduling policies and the bound on 1 trace" in text
     first = text.index("<h2>In words</h2>")
     for word in ("EOPC: estimated overall power", "GRAR: GPU allocated over GPU requested"):

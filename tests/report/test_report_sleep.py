@@ -77,11 +77,11 @@ def test_one_more_sentence_says_what_sleep_did() -> None:
     group = Group("week", "paper", SLEEP)
     rows = [asleep("fgd", 240.0, wakes=7, transition_kwh=12.0), asleep("ocs", 480.0, wakes=1200, transition_kwh=20.0)]
     assert sentences(group, rows)[2] == (
-        "Under ocs, 20.0 of 40 nodes sleep in the mean, the most, with 1,200 wakes; waking and shutting down take 2 % "
-        "of the energy."
+        "ocs let most nodes sleep: 20 of 40 on average, with 1,200 wakes; waking and shutting down took 2 % of the "
+        "energy."
     )
     alone = sentences(group, rows[:1])[2]
-    assert alone.startswith("Under fgd, 10.0 of 40 nodes sleep in the mean, with 7 wakes;")
+    assert alone.startswith("fgd let 10 of 40 nodes sleep on average, with 7 wakes;")
     assert sentences(group, [asleep("fgd", 0.0)])[2].startswith("No node sleeps")
     assert len(sentences(Group("week", "paper", Timed()), rows)) == 2
 

@@ -145,6 +145,6 @@ def test_every_trace_gets_a_figure_by_its_name(tmp_path):
 def test_the_figure_shows_savings_and_grar_of_all_policies(tmp_path):
     figure = steady_figure([*make_rows(), make_row("pwr", 7e5, moving=Moving(100, 5))])
     first, second = figure.axes
-    assert first.get_ylabel() == "power saving vs. FGD (%)"
+    assert first.get_ylabel() == "saving vs. FGD (% of W per GPU served)"
     assert second.get_legend_handles_labels()[1] == ["FGD", "PWR", "OCS, batch 16", "PWR, moving"]
     assert save(figure, tmp_path, "x", kinds=("png",))[0].stat().st_size > 0

@@ -176,7 +176,8 @@ def test_the_first_sentence_says_who_uses_least_and_the_second_who_waits() -> No
     waits = {"wait_mean_s": 60.0, "wait_p99_s": 7200.0, "gave_up": 3}
     rows = [row("fgd", **waits), row("ocs", kwh=900.0, wh_per_gpu_hour=225.0, failed=2)]
     assert sentences(DEFAULT, rows)[1] == (
-        "Under ocs, 2 of 100 find no room and leave; under fgd, 99 % of the tasks wait at most 2.0 h, 3 of 100 give up."
+        "Under ocs, 2 of 100 tasks found no room and left; under fgd, 99 % of the tasks wait at most 2.0 h, "
+        "3 of 100 tasks gave up."
     )
 
 
@@ -199,7 +200,7 @@ def test_only_columns_that_apply_are_shown_in_the_order_of_reading() -> None:
 
     plain = ["kwh", "mean_kw", "p99_kw", "peak_kw", "gpu_hours", "wh_per_gpu_hour"]
     assert keys(Timed(), row("pwr")) == plain
-    assert keys(Timed(), row("fgd"), row("pwr")) == ["kwh", "kwh_difference", *plain[1:]]
+    assert keys(Timed(), row("fgd"), row("pwr")) == [*plain, "saving_fgd"]
     full = Timed(pue=1.3, carbon="DEU", price="0.2", speed="typical")
     given = row("pwr", wait_mean_s=5.0, failed=1, gave_up=1, waiting=1, refused=1, kwh_per_work=2.0)
     assert keys(full, given) == [

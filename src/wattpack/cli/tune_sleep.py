@@ -42,6 +42,7 @@ def tune_sleep_command(
     trace: str,
     policies: Sequence[str] | None,
     seeds: int | None,
+    against: Sequence[str] | None,
     profile: PowerProfile,
     out: Path,
     on: str,
@@ -59,7 +60,9 @@ def tune_sleep_command(
     if seeds is not None and not drawn:
         raise UserError(f"--seeds {seeds} with tasks at their own times: nothing is drawn, expected --load too")
     count = 2 * (SEEDS if seeds is None else seeds) if drawn else 1
-    experiment = timed_experiment(timed, [datacenter], [trace], policies or DEFAULT_POLICIES, count, profile)
+    experiment = timed_experiment(
+        timed, [datacenter], [trace], policies or DEFAULT_POLICIES, count, profile, against=against
+    )
     check_folder(out, WRITTEN, inputs)
     say_if_compiling(MOMENTS)
     with progress_bar("tuning") as report:
@@ -84,14 +87,14 @@ def rows(tuned: TunedSleep) -> list[list[str]]:
 
 
 def show(tuned: TunedSleep, drawn: bool) -> None:
-    console, table = wide_console(120), Table(show_edge=False)
+    console, table = wide_console(1000), Table(show_edge=False)
     for name in ("policy", "sleep"):
         table.add_column(name, no_wrap=True)
-    for name in ("kWh", "to FGD awake %", "wait p99 s", "keeps it", "asleep", "wakes"):
+    for name in ("kWh", f"saving vs {tuned.against[0]} awake %", "wait p99 s", "keeps it", "asleep", "wakes"):
         table.add_column(name, justify="right", no_wrap=True)
-    base = tuned.awake.mean("kwh")
     for one in tuned.checked:
-        change = "-" if one is tuned.awake or not base else f"{100 * (one.mean('kwh') / base - 1):+.2f}"
+        saving = 100 * tuned.saving(one, tuned.against[0])
+        change = "-" if one is tuned.awake or saving != saving else f"{saving + 0.0:.2f}"
         asleep = (
             ["", ""] if one.sleep == AWAKE else [f"{one.mean('mean_asleep_nodes'):,.1f}", f"{one.mean('wakes'):,.0f}"]
         )
@@ -99,6 +102,7 @@ def show(tuned: TunedSleep, drawn: bool) -> None:
         table.add_row(Text(f"{one.policy}{' <-' if one is tuned.best else ''}"), knobs(one), *cells, *asleep)
     print("on fresh seeds: waits of the worst, means of the rest" if drawn else "on the tasks as they are")
     console.print(table)
+    print("saving: kWh per GPU-hour delivered that are needed less; keeps it: 99 of 100 tasks wait as asked or less")
     for line in advice_lines(tuned, drawn):
         print(line)
 
@@ -116,13 +120,13 @@ def advice_lines(tuned: TunedSleep, drawn: bool) -> list[str]:
             f"Nothing that was tried keeps the p99 of the wait at {limit} or below ({tried} tried); the least is "
             f"{least.wait_p99_s:,.0f} s with {least.policy}, sleep {knobs(least)}."
         ]
-    best, base = tuned.best, tuned.awake.mean("kwh")
-    saved = 100 * (1 - best.mean("kwh") / base) if base else 0.0
+    best = tuned.best
+    savings = [f"{100 * tuned.saving(best, other):.1f} % against {other}" for other in tuned.against]
     kept = "keeps" if tuned.keeps(best) else "does not keep"
     lines = [
         f"recommended: --policy {best.policy} --{shown_sleep(best.sleep)}",
-        f"  saves {saved:.1f} % of the energy of fgd with all nodes awake, and {kept} the p99 of the wait at {limit} "
-        f"({best.wait_p99_s:,.0f} s; {tried} tried)",
+        f"  saves {', '.join(savings)} with all nodes awake (kWh per GPU-hour), and {kept} the p99 of the wait at "
+        f"{limit} ({best.wait_p99_s:,.0f} s; {tried} tried)",
     ]
     if not tuned.keeps(best):
         lines.append("  it did on the seeds that chose it: more --seeds would tell")

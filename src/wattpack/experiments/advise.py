@@ -1,7 +1,8 @@
 """What to do first: how much comes from placement, from sleep, from caps, from waiting for clean hours.
 
-A full factorial: FGD and the best of the other policies, with and without each option. Its shares are Shapley's: what
-an option adds, mean over all orders in which the options may come, so that the shares add up to the whole saving.
+A full factorial: the policy that savings are against (FGD) and the best of the others, with and without each option.
+Its shares are Shapley's: what an option adds, mean over all orders in which the options may come, so that the shares
+add up to the whole saving.
 """
 
 from __future__ import annotations
@@ -16,7 +17,6 @@ import numpy as np
 
 from wattpack.errors import UserError
 from wattpack.experiments.folder import ResultsFolder
-from wattpack.experiments.lineup import BASELINE
 from wattpack.experiments.plugins import Plugin
 from wattpack.experiments.runner import Outcome, Report, run_experiment
 from wattpack.experiments.scenario import Scenario
@@ -51,13 +51,13 @@ class Advice:
     trace: str
     timed: Timed  # all options
     measure: str  # a field of TimedNumbers: what is saved
-    policy: str  # the best one beside FGD; FGD where no other was given
+    policy: str  # the best one beside the one that savings are against; that one where no other was given
     factors: tuple[str, ...]
     tried: Mapping[Chosen, Tried]
 
     @property
     def plain(self) -> Tried:
-        """FGD without any option."""
+        """The policy that savings are against, without any option."""
         return self.tried[frozenset()]
 
     @property
@@ -70,7 +70,7 @@ class Advice:
         return min(self.tried.values(), key=lambda one: (one.mean(self.measure), len(one.chosen)))
 
     def saving(self, one: Tried) -> float:
-        """Against FGD without any option, mean over seeds."""
+        """Against `plain`, mean over seeds."""
         pairs = zip(one.runs, self.plain.runs, strict=True)
         values = [(getattr(run, self.measure), getattr(base, self.measure)) for run, base in pairs]
         return float(np.mean([1 - value / base if base else 0.0 for value, base in values]))
@@ -116,7 +116,7 @@ def run_advice(
 ) -> tuple[ResultsFolder, tuple[Scenario, ...], Outcome, Advice | None]:
     """Run the factorial of an experiment of one trace, datacenter and set of options; no advice where runs failed.
 
-    First all policies without and with all options; then FGD and the best of the others with some of them.
+    First all policies without and with all options; then that policy and the best of the others with some of them.
     """
     (block,) = experiment.blocks
     if len(block.traces) != 1 or len(block.datacenters) != 1 or len(block.timed) != 1:
@@ -132,13 +132,14 @@ def run_advice(
     if outcome.failed:
         return folder, scenarios, outcome, None
     found = by_policy(folder, scenarios)
-    others = [policy for policy in found if policy != BASELINE]
-    policy = min(others, key=lambda one: _mean(found[one][frozenset(options)], measure), default=BASELINE)
+    base = experiment.against[0]
+    others = [policy for policy in found if policy != base]
+    policy = min(others, key=lambda one: _mean(found[one][frozenset(options)], measure), default=base)
     factors = (*([PLACEMENT] if others else []), *options)
     sets = [frozenset(chosen) for size in range(1, len(options)) for chosen in combinations(options, size)]
     middle = replace(
         block,
-        policies=tuple(one for one in block.policies if one in (BASELINE, policy)),
+        policies=tuple(one for one in block.policies if one in (base, policy)),
         timed=tuple(without(timed, chosen) for chosen in sets),
     )
     blocks = (replace(block, timed=ends), middle)
@@ -150,7 +151,7 @@ def run_advice(
     found = by_policy(folder, scenarios)
     tried = {}
     for chosen in (frozenset(), *sets, frozenset(options)):
-        tried[chosen] = Tried(BASELINE, chosen, found[BASELINE][chosen])
+        tried[chosen] = Tried(base, chosen, found[base][chosen])
         if others:
             tried[chosen | {PLACEMENT}] = Tried(policy, chosen | {PLACEMENT}, found[policy][chosen])
     return folder, scenarios, second, Advice(block.traces[0], timed, measure, policy, factors, tried)

@@ -1,4 +1,4 @@
-"""The main job: policies side by side on traces of a datacenter, several seeds, savings against FGD."""
+"""The main job: policies side by side on traces of a datacenter, several seeds, savings against one of them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from wattpack.datasets import alibaba2023
 from wattpack.engine.windows.batch import new_batch
 from wattpack.errors import UserError
 from wattpack.experiments.curves import Results
-from wattpack.experiments.lineup import BASELINE, DEFAULT_POLICIES
+from wattpack.experiments.lineup import DEFAULT_POLICIES
 from wattpack.experiments.needs import need_gpus
 from wattpack.experiments.options import Moving, Offered
 from wattpack.experiments.plugins import Plugin, import_file, read_plugins
@@ -25,6 +25,7 @@ from wattpack.experiments.spec.chosen import (
     Profiles,
     Traces,
     check_models,
+    chosen_against,
     chosen_datacenters,
     chosen_loads,
     chosen_number,
@@ -33,6 +34,7 @@ from wattpack.experiments.spec.chosen import (
     chosen_profiles,
     chosen_seeds,
     chosen_traces,
+    several,
 )
 from wattpack.experiments.steady_table import SteadyRow
 from wattpack.experiments.summary import write_summary
@@ -79,8 +81,12 @@ def compare(
     batch_seconds: float | None = None,
     moving: Moving | None = None,
     power: str | Path | None = None,
+    against: str | Iterable[str] | None = None,
 ) -> Compared:
-    """Run every policy on every trace with every seed. FGD is always run: savings are against it.
+    """Run every policy on every trace with every seed.
+
+    A saving is the share of watts per GPU served that a policy needs less than the policy `against` at the same load.
+    That policy is always run too; default: `fgd`. Of a list the first counts wherever one saving is shown.
 
     `datacenter` and `traces`: objects, built-in names or paths of CSV files; `policies`: expressions such as
     `pwr:0.1+fgd:0.9`; `profile`: power profiles by name (paper, linear, concave, measured) or as objects. Each is one
@@ -113,9 +119,11 @@ def compare(
     files = chosen_plugins(plugins)
     for plugin in read_plugins(file for file in files if not isinstance(file, Plugin)):
         import_file(Path(plugin.path))  # first: expressions may name the policies it registers
-    expressions = tuple(dict.fromkeys(canonical(policy) for policy in (BASELINE, *chosen_policies(policies))))
+    given = several(datacenter, "datacenter")
+    compared_with = chosen_against(against, given)
+    expressions = tuple(dict.fromkeys(canonical(one) for one in (*compared_with, *chosen_policies(policies))))
     profiles = chosen_profiles(profile, power)
-    datacenters = chosen_datacenters(datacenter, next(iter(profiles.values())))
+    datacenters = chosen_datacenters(given, next(iter(profiles.values())))
     inputs = Inputs(datacenters, chosen_traces(traces), profiles)
     for nodes, watts in product(inputs.datacenters.values(), inputs.profiles.values()):
         check_models(nodes, watts)
@@ -135,7 +143,7 @@ def compare(
     )
     with ExitStack() as stack:
         path = stack.enter_context(TemporaryDirectory(prefix="wattpack-")) if out is None else _folder(out)
-        experiment = Experiment("compare", (block,), inputs)
+        experiment = Experiment("compare", (block,), inputs, against=compared_with)
         folder, scenarios, outcome = run_experiment(experiment, path, report, on, workers, files)
         results = folder.read(scenarios)
         rows = summarise_steady(folder, scenarios)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,6 +11,8 @@ from numpy.typing import NDArray
 from wattpack.datasets.inflation import UP_TO
 from wattpack.engine.core.state import ALLOCATED, BASE_POWER, CPU_POWER, FAILED, FRAGMENTATION, GPU_POWER, MICRO
 from wattpack.engine.runs.record import Run, grar
+from wattpack.experiments.lineup import BOUND
+from wattpack.experiments.saving import DEFAULT_AGAINST, saved, unbeaten
 from wattpack.model.fragmentation import REASONS
 from wattpack.model.power import total_power
 
@@ -93,19 +96,79 @@ class Curves:
         ddof = 1 if len(self.seeds) > 1 else 0
         return self.values[column].std(axis=0, ddof=ddof)
 
-    def saving(self, baseline: Curves) -> NDArray[np.float64]:
-        """1 - EOPC / EOPC of the baseline, of the means over the seeds, as a fraction."""
-        return 1 - self.mean("eopc_w") / baseline.mean("eopc_w")
+    def saving(self, against: Curves) -> NDArray[np.float64]:
+        """The share of watts per GPU served that is saved (`saved`), of the means over the seeds.
 
-    def saving_by_seed(self, baseline: Curves) -> NDArray[np.float64]:
+        GRAR is what is served: at the same load both see the same requests. Before anything is requested, all of it
+        is served, so that load 0 compares the watts of idle nodes.
+        """
+        return _array(
+            saved(self.mean("eopc_w"), self.mean("grar"), against.mean("eopc_w"), against.mean("grar")),
+        )
+
+    def saving_by_seed(self, against: Curves) -> NDArray[np.float64]:
         """The saving seed by seed, float64[seeds, loads], over the seeds that both have."""
-        common = [seed for seed in self.seeds if seed in baseline.seeds]
-        own = self.values["eopc_w"][[self.seeds.index(seed) for seed in common]]
-        other = baseline.values["eopc_w"][[baseline.seeds.index(seed) for seed in common]]
-        return 1 - own / other
+        common = [seed for seed in self.seeds if seed in against.seeds]
+        columns = [
+            one.values[column][[one.seeds.index(seed) for seed in common]]
+            for one in (self, against)
+            for column in ("eopc_w", "grar")
+        ]
+        return _array(saved(*columns))
+
+    def eopc_saving(self, against: Curves) -> NDArray[np.float64]:
+        """As the paper has it: 1 - EOPC / EOPC of FGD, of the means over the seeds, whatever the two serve."""
+        return 1 - self.mean("eopc_w") / against.mean("eopc_w")
 
 
-Results = dict[tuple[str, str], Curves]  # by (trace, policy)
+class Results(dict[tuple[str, str], Curves]):
+    """Curves by (trace, policy), and the policies that savings are against: the first where one is shown."""
+
+    def __init__(
+        self, curves: Mapping[tuple[str, str], Curves] | None = None, against: Sequence[str] = DEFAULT_AGAINST
+    ) -> None:
+        super().__init__(curves or {})
+        self.against = tuple(against)
+
+    def with_curves(self, curves: Mapping[tuple[str, str], Curves]) -> Results:
+        """Other curves, savings against the same policies."""
+        return Results(curves, self.against)
+
+    def __or__(self, curves: Mapping[tuple[str, str], Curves]) -> Results:  # type: ignore[override]
+        """These and other curves."""
+        return self.with_curves(dict(self) | dict(curves))
+
+    def base(self, trace: str, against: str | None = None) -> Curves | None:
+        """The curves that savings on a trace are against; None where that policy was not run."""
+        return self.get((trace, against or self.against[0]))
+
+    def saving(self, trace: str, policy: str, against: str | None = None) -> NDArray[np.float64]:
+        """The saving of a policy over load, as a fraction; NaN where the other policy was not run.
+
+        The bound, which serves the most, limits only policies that refuse no task they could serve: NaN where one
+        saves more.
+        """
+        base = self.base(trace, against)
+        if base is None:
+            return np.full(len(LOADS), np.nan)
+        own = self[trace, policy].saving(base)
+        return unbeaten(own, [row.saving(base) for row in self.of_policies(trace)]) if policy == BOUND else own
+
+    def saving_spread(self, trace: str, policy: str, against: str | None = None) -> NDArray[np.float64]:
+        """Standard deviation over the seeds of the saving seed by seed; 0 for one seed, NaN without a common one."""
+        base = self.base(trace, against)
+        by_seed = self[trace, policy].saving_by_seed(base) if base is not None else np.empty((0, len(LOADS)))
+        if len(by_seed) == 0:
+            return np.full(len(LOADS), np.nan)
+        return by_seed.std(axis=0, ddof=1 if len(by_seed) > 1 else 0)
+
+    def of_policies(self, trace: str) -> list[Curves]:
+        """The curves of a trace without the bound."""
+        return [curves for (name, policy), curves in self.items() if name == trace and policy != BOUND]
+
+
+def _array(values: object) -> NDArray[np.float64]:
+    return np.asarray(values, dtype=np.float64)
 
 
 def at(load: float) -> int:

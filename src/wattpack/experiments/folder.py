@@ -28,6 +28,7 @@ from wattpack.experiments.run_files import (
     read_runs,
     read_steady_states,
 )
+from wattpack.experiments.saving import DEFAULT_AGAINST
 from wattpack.experiments.scenario import FILL_UP, STEADY, TIMED, Scenario, fill_up_of, labels, run_in_time_of
 from wattpack.experiments.timed_result import Series, TimedNumbers
 from wattpack.experiments.timed_run_files import read_numbers, read_series
@@ -52,6 +53,7 @@ class ResultsFolder:
                 raise UserError(f"{file}: a folder, expected a run file or nothing of this name")
         self._stored: list[Path] = []  # not yet known to be on the disk
         self._ids: dict[Scenario, str] = {}  # as `experiment.json` has them, of runs in time that were read from it
+        self._against: tuple[str, ...] | None = None  # not read yet
 
     def run_file(self, scenario: Scenario) -> Path:
         return self.path / FOLDERS[scenario.kind] / f"{self._ids.get(scenario) or scenario.id}.parquet"
@@ -91,6 +93,15 @@ class ResultsFolder:
         file.parent.mkdir(exist_ok=True)
         write_whole(file, lambda temporary: temporary.write_bytes(data), durable=False)
         self._stored.append(file)
+
+    @property
+    def against(self) -> tuple[str, ...]:
+        """The policies that savings are against, as `experiment.json` says; FGD where it says nothing."""
+        if self._against is None:
+            given = self.experiment().get("against") if (self.path / "experiment.json").is_file() else None
+            texts = isinstance(given, list) and bool(given) and all(isinstance(one, str) for one in given)
+            self._against = tuple(given) if texts and given is not None else DEFAULT_AGAINST
+        return self._against
 
     def sync(self) -> None:
         """Bring the files stored so far to the disk. Together: one by one it is 5 ms a run, which takes 13."""
@@ -159,7 +170,7 @@ class ResultsFolder:
             if files[id_] in runs:
                 found.setdefault((label[scenario], scenario.label), {})[scenario.seed] = runs[files[id_]]
                 run_on[label[scenario], scenario.label] = scenario.datacenter, scenario.profile
-        results = {}
+        results = Results(against=self.against)
         for (trace, policy), by_seed in found.items():
             seeds = tuple(sorted(by_seed))
             known = [column for column in (*COLUMNS, CPU_ONLY, BASE) if all(column in by_seed[seed] for seed in seeds)]
@@ -173,6 +184,7 @@ class ResultsFolder:
 
     def write_experiment(self, provenance: Mapping[str, Any], scenarios: Iterable[Scenario]) -> None:
         """`experiment.json`: what was run, on what, and every scenario with its id."""
+        self._against = tuple(provenance["against"]) if "against" in provenance else None
         texts = ",\n".join(f"  {json.dumps(scenario.row())}" for scenario in scenarios)
         head = json.dumps(dict(provenance), indent=1)
         write_text(self.path / "experiment.json", f'{head[:-2]},\n "scenarios": [\n{texts}\n ]\n}}\n')

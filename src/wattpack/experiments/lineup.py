@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from decimal import Decimal, InvalidOperation
+
+from wattpack.policies import REGISTRY
 
 BASELINE = "fgd"  # savings are against it
 PWR = "pwr"
@@ -12,6 +15,31 @@ OWN_BEST = "ocs"
 RANDOM = "random"
 DEFAULT_POLICIES = (BASELINE, PWR, *MIXES, OWN_BEST, *COMPETITORS, RANDOM)
 BOUND = "bound"  # a limit, not a policy: drawn like one, never called the best
+
+
+# What reports say of the policies that most tables have; of others the registry's line.
+LINES = {
+    BASELINE: "Fragmentation Gradient Descent (Weng et al. 2023): the node on which free GPUs that future tasks cannot "
+    "use grow least.",
+    PWR: "the node whose power grows least; PWR a + FGD b: a weighted mix of the two (Lettich et al. 2025).",
+    OWN_BEST: "opportunity-cost scheduling, wattpack's own: the node that costs least, in watts drawn and in future "
+    "tasks that it could no longer serve.",
+    BOUND: "no policy: the least power of any placement that serves the most.",
+}
+
+
+def policy_lines(policies: Iterable[str]) -> list[tuple[str, str]]:
+    """The policies that these expressions name, each once, and a line on each; none of those that nobody knows."""
+    names = dict.fromkeys(
+        name.lower().partition("@")[0]
+        for policy in policies
+        for name, _ in expression_parts(policy.partition(" batch ")[0])
+    )
+    return [
+        (name, LINES[name] if name in LINES else REGISTRY[name].summary)
+        for name in names
+        if name in {**LINES, **REGISTRY}
+    ]
 
 
 def expression_parts(policy: str) -> list[tuple[str, Decimal | None]]:

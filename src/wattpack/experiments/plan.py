@@ -91,7 +91,7 @@ def plan(
         elif nodes < there:
             edits = ((), (f"{there - nodes}x{name}",), ())
         experiment = timed_experiment(
-            timed, [datacenter], [trace], [policy], seeds, profile, (edits[0], edits[1], edits[2]), baseline=False
+            timed, [datacenter], [trace], [policy], seeds, profile, (edits[0], edits[1], edits[2]), with_against=False
         )
         folder, scenarios, outcome = run_experiment(experiment, out, report, on, workers, plugins)
         _stop_if_failed(outcome)

@@ -15,7 +15,6 @@ from wattpack.experiments.curves import Results
 from wattpack.experiments.executors import check_executor, open_executor
 from wattpack.experiments.executors.executor import stream
 from wattpack.experiments.folder import ResultsFolder
-from wattpack.experiments.lineup import BASELINE
 from wattpack.experiments.plugins import Plugin, read_plugins
 from wattpack.experiments.provenance import machine, versions
 from wattpack.experiments.scenario import FILL_UP, Inputs, Scenario, choice_lines, labels
@@ -131,7 +130,7 @@ def summarise(folder: ResultsFolder, scenarios: Sequence[Scenario]) -> Path:
 
 def summarise_steady(folder: ResultsFolder, scenarios: Sequence[Scenario]) -> list[SteadyRow]:
     """The rows of `steady.csv`, which is written if there are any."""
-    rows = steady_rows(folder.read_steady(scenarios))
+    rows = steady_rows(folder.read_steady(scenarios), folder.against)
     if rows:
         write_steady(folder.path / "steady.csv", rows)
     return rows
@@ -141,34 +140,36 @@ def summarise_timed(folder: ResultsFolder, scenarios: Sequence[Scenario]) -> dic
     """The numbers of the finished runs in time; `time.csv` is written if there are any."""
     results = folder.read_timed(scenarios)
     if results:
-        write_time(folder.path / "time.csv", results)
+        write_time(folder.path / "time.csv", results, folder.against)
     return results
 
 
 def _summary_parts(folder: ResultsFolder, scenarios: Sequence[Scenario]) -> Iterator[tuple[Results, Sequence[str]]]:
-    """The finished fill-ups, a few policies of a trace at a time with their baseline, and the policies to write."""
+    """The finished fill-ups, a few policies of a trace at a time with those that savings are against, and the policies
+    to write."""
     label = labels(scenarios)
     by_policy: dict[str, dict[str, list[Scenario]]] = {}
     for scenario in scenarios:
         by_policy.setdefault(label[scenario], {}).setdefault(scenario.label, []).append(scenario)
     for policies in by_policy.values():
-        baseline = policies.get(BASELINE, [])
+        others = [run for policy in folder.against for run in policies.get(policy, [])]
         meant: list[str] = []
         chosen: list[Scenario] = []
         for policy, runs in policies.items():
             meant.append(policy)
             chosen += runs
             if len(chosen) >= READ_AT_ONCE:
-                yield folder.read(dict.fromkeys([*chosen, *baseline]), label), meant
+                yield folder.read(dict.fromkeys([*chosen, *others]), label), meant
                 meant, chosen = [], []
         if meant:
-            yield folder.read(dict.fromkeys([*chosen, *baseline]), label), meant
+            yield folder.read(dict.fromkeys([*chosen, *others]), label), meant
 
 
 def _provenance(experiment: Experiment, on: str, workers: int | None) -> dict[str, Any]:
     return {
         "name": experiment.name,
         "experiment": [block.axes() for block in experiment.blocks],
+        "against": list(experiment.against),
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
         "on": on,
         "workers": workers,

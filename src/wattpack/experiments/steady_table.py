@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 
 from wattpack.engine.moments.steady import Steady
-from wattpack.experiments.lineup import BASELINE
 from wattpack.experiments.options import Moving
+from wattpack.experiments.saving import DEFAULT_AGAINST, saved
 from wattpack.experiments.scenario import Scenario, labels
 from wattpack.files import write_whole
 
@@ -38,6 +38,7 @@ class SteadyRow:
     runs: tuple[Steady, ...]
     moving: Moving | None = None
     batch_seconds: float = inf
+    against: tuple[str, ...] = DEFAULT_AGAINST  # the policies that savings are against, the first where one is shown
 
     def mean(self, measure: str) -> float:
         return float(np.mean([getattr(run, measure) for run in self.runs]))
@@ -56,14 +57,15 @@ class SteadyRow:
         return self.mean("moves") / self.mean("arrivals")
 
     def saving(self, baseline: SteadyRow) -> float:
-        """1 - EOPC / EOPC of the baseline, of the means over the seeds."""
-        return 1 - self.mean("eopc_w") / baseline.mean("eopc_w")
+        """The share of watts per GPU served that is saved, of the means over the seeds; NaN where none is served."""
+        own, other = ([row.mean(name) for name in ("eopc_w", "allocated_gpus")] for row in (self, baseline))
+        return float(saved(*own, *other))
 
     def savings(self, baseline: SteadyRow) -> list[float]:
         """The saving seed by seed, over the seeds that both have: the policies of a seed see the same tasks."""
         other = dict(zip(baseline.seeds, baseline.runs, strict=True))
-        own = zip(self.seeds, self.runs, strict=True)
-        return [1 - run.eopc_w / other[seed].eopc_w for seed, run in own if seed in other]
+        pairs = [(run, other[seed]) for seed, run in zip(self.seeds, self.runs, strict=True) if seed in other]
+        return [float(saved(run.eopc_w, run.allocated_gpus, base.eopc_w, base.allocated_gpus)) for run, base in pairs]
 
     def saving_spread(self, baseline: SteadyRow) -> float:
         """Standard deviation of `savings`: 0 for one seed, NaN where the two have no seed in common."""
@@ -71,7 +73,7 @@ class SteadyRow:
         return float(np.std(found, ddof=1 if len(found) > 1 else 0)) if found else np.nan
 
 
-def steady_rows(results: Mapping[Scenario, Steady]) -> list[SteadyRow]:
+def steady_rows(results: Mapping[Scenario, Steady], against: Sequence[str] = DEFAULT_AGAINST) -> list[SteadyRow]:
     """The seeds of a policy together, by trace (as `labels` names it) and load."""
     label = labels(results)
     traces = _places(scenario.trace for scenario in results)
@@ -86,7 +88,8 @@ def steady_rows(results: Mapping[Scenario, Steady]) -> list[SteadyRow]:
     rows = []
     for (trace, load, policy, hold_s, moving), by_seed in found.items():
         seeds = tuple(sorted(by_seed))
-        rows.append(SteadyRow(trace, policy, load, seeds, tuple(by_seed[seed] for seed in seeds), moving, hold_s))
+        runs = tuple(by_seed[seed] for seed in seeds)
+        rows.append(SteadyRow(trace, policy, load, seeds, runs, moving, hold_s, tuple(against)))
     return sorted(rows, key=lambda row: (place[row.trace], row.load))
 
 
@@ -94,13 +97,15 @@ def _places(names: Iterable[str]) -> dict[str, int]:
     return {name: place for place, name in enumerate(dict.fromkeys(names))}
 
 
-def baselines_of(rows: Sequence[SteadyRow]) -> dict[tuple[str, float], SteadyRow]:
-    """FGD without moves, by trace and load."""
-    return {(row.trace, row.load): row for row in rows if row.policy == BASELINE and row.moving is None}
+def baselines_of(rows: Sequence[SteadyRow], against: str | None = None) -> dict[tuple[str, float], SteadyRow]:
+    """The policy that savings are against, or another one of them, without moves, by trace and load."""
+    return {
+        (row.trace, row.load): row for row in rows if row.policy == (against or row.against[0]) and row.moving is None
+    }
 
 
 def write_steady(path: Path, rows: Sequence[SteadyRow]) -> None:
-    """Savings stay empty where FGD was not run."""
+    """Savings stay empty where the policy was not run that they are against."""
     baselines = baselines_of(rows)
     held = any(row.batch_seconds < inf for row in rows)
     based = any(run.base_w > 0 for row in rows for run in row.runs)
@@ -110,11 +115,13 @@ def write_steady(path: Path, rows: Sequence[SteadyRow]) -> None:
         with temporary.open("w", newline="", encoding="utf-8") as file:
             writer = csv.writer(file, lineterminator="\n")
             more = ((HELD_HEADER, held), (PAUSED_HEADER, paused), (BASE_HEADER, based))
-            writer.writerow([*HEADER, *(name for names, there in more if there for name in names)])
+            writer.writerow([*HEADER, *(name for names, there in more if there for name in names), "against"])
             for row in rows:
-                cells = _cells(row, baselines.get((row.trace, row.load)))
+                base = baselines.get((row.trace, row.load))
+                cells = _cells(row, base)
                 cells += (_held_cells(row) if held else []) + (_paused_cells(row) if paused else [])
-                writer.writerow(cells + ([f"{row.mean('base_w'):.1f}"] if based else []))
+                cells += [f"{row.mean('base_w'):.1f}"] if based else []
+                writer.writerow([*cells, "" if base is None else row.against[0]])
 
     write_whole(path, write)
 
@@ -122,7 +129,7 @@ def write_steady(path: Path, rows: Sequence[SteadyRow]) -> None:
 def _cells(row: SteadyRow, baseline: SteadyRow | None) -> list[str]:
     saving = spread = ""
     if baseline is not None:
-        saving, spread = f"{row.saving(baseline):.6f}", _text(row.saving_spread(baseline), 6)
+        saving, spread = _text(row.saving(baseline), 6), _text(row.saving_spread(baseline), 6)
     means = [f"{row.mean(measure):.1f}" for measure in ("eopc_w", "cpu_w", "gpu_w")]
     moving = row.moving
     return (

@@ -10,8 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from wattpack.experiments.curves import BASE, LEAST, LOADS, STEP, Curves, Results
-from wattpack.experiments.lineup import BASELINE, BOUND
+from wattpack.experiments.curves import BASE, LEAST, LOADS, STEP, Results
 from wattpack.files import write_whole
 
 HEADER = (
@@ -20,6 +19,7 @@ HEADER = (
     *("datacenter", "profile"),
     LEAST,
     BASE,
+    "against",
 )
 EVERY = round(0.01 / STEP)
 
@@ -30,13 +30,9 @@ def summary_rows(results: Results, policies: Collection[str] | None = None) -> l
     for (trace, policy), curves in results.items():
         if policies is not None and policy not in policies:
             continue
-        baseline = results.get((trace, BASELINE))
-        saving = curves.saving(baseline) if baseline else None
-        if policy == BOUND and baseline is not None:
-            saving = _as_limit(curves, results, baseline)
-        by_seed = curves.saving_by_seed(baseline) if baseline else None
-        by_seed = by_seed if by_seed is not None and len(by_seed) > 0 else None  # the bound shares no seed
-        saving_std = by_seed.std(axis=0, ddof=1 if len(by_seed) > 1 else 0) if by_seed is not None else None
+        compared = results.base(trace) is not None
+        saving = results.saving(trace, policy) if compared else None
+        saving_std = results.saving_spread(trace, policy) if compared else None
         loads = [f"{i * STEP:.2f}" for i in range(0, len(LOADS), EVERY)]
         columns = (
             [trace] * len(loads),
@@ -59,18 +55,10 @@ def summary_rows(results: Results, policies: Collection[str] | None = None) -> l
             [curves.profile] * len(loads),
             _texts(curves.mean(LEAST) if LEAST in curves.values else None, 1),
             _texts(curves.base_w(), 1),
+            [results.against[0] if compared else ""] * len(loads),
         )
         rows += [list(row) for row in zip(*columns, strict=True)]
     return rows
-
-
-def _as_limit(bound: Curves, results: Results, baseline: Curves) -> NDArray[np.float64]:
-    """The bound's saving; NaN where a policy that serves less saves more, because there it limits nothing."""
-    others = [
-        row.saving(baseline) for (name, policy), row in results.items() if name == bound.trace and policy != BOUND
-    ]
-    saving = bound.saving(baseline)
-    return np.where(np.fmax.reduce(others) > saving, np.nan, saving)
 
 
 def _texts(values: NDArray[np.float64] | None, digits: int) -> list[str]:

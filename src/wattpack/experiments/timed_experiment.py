@@ -15,7 +15,7 @@ from wattpack.experiments.lineup import BASELINE, MIXES, OWN_BEST
 from wattpack.experiments.needs import need_gpus
 from wattpack.experiments.scenario import Inputs, Scenario
 from wattpack.experiments.spec.axes import Block, Experiment, first_seeds, resolve
-from wattpack.experiments.spec.chosen import check_models
+from wattpack.experiments.spec.chosen import check_models, chosen_against
 from wattpack.experiments.timed import TimedOutcome, run_timed_scenario
 from wattpack.experiments.timed_fields import load_cap_tables, load_signals, load_speed_tables
 from wattpack.experiments.timed_options import Timed
@@ -37,12 +37,14 @@ def timed_experiment(
     seeds: int = DEFAULT_SEEDS,
     profile: PowerProfile = PAPER,
     edits: tuple[Sequence[str], Sequence[str], Sequence[str]] = ((), (), ()),
-    baseline: bool = True,
+    with_against: bool = True,
+    against: str | Iterable[str] | None = None,
 ) -> Experiment:
     """One block of runs in time. `edits`: nodes added, removed and replaced in every datacenter.
 
     Loads and speeds refer to the first datacenter as it is without `edits`: with and without them, and on every
-    datacenter, the tasks are the same. With `baseline` FGD is run too.
+    datacenter, the tasks are the same. `against`: the policies that savings are against, the first where one is shown;
+    they are run too, unless `with_against` is false.
     """
     first = load_datacenter(datacenters[0], power=profile)
     need_gpus(datacenters[0], first)
@@ -65,7 +67,8 @@ def timed_experiment(
         timed = timed._replace(speed_reference=mean_speed(first, by_model))
     in_time = (tasks, load_signals((timed,)), speeds, load_cap_tables((timed,)))
     inputs = Inputs(nodes, workloads, {profile.name: profile}, *in_time)
-    wanted = (BASELINE, *policies) if baseline else tuple(policies)
+    compared_with = chosen_against(against, datacenters)
+    wanted = (*compared_with, *policies) if with_against else tuple(policies)
     block = Block(
         tuple(dict.fromkeys(map(canonical, wanted))),
         names,
@@ -75,7 +78,7 @@ def timed_experiment(
         up_to=(),
         timed=(timed._replace(load_gpu_milli=first.gpu_milli),),
     )
-    return Experiment("simulate", (block,), inputs)
+    return Experiment("simulate", (block,), inputs, against=compared_with)
 
 
 def notes_of(experiment: Experiment) -> list[str]:

@@ -1,4 +1,4 @@
-"""`time.csv`: a row for each run in time; and the runs of a policy together, with their difference to FGD."""
+"""`time.csv`: a row for each run in time; and the runs of a policy together, with what they save."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from wattpack.experiments.lineup import BASELINE
+from wattpack.experiments.saving import DEFAULT_AGAINST, saved
 from wattpack.experiments.scenario import Scenario
 from wattpack.experiments.timed_options import Timed
 from wattpack.experiments.timed_result import TimedNumbers
@@ -46,20 +46,47 @@ OPTIONS = (
     "cap",
     "consolidate",
 )
-HEADER = (*("datacenter", "trace", "policy", "seed"), *NUMBERS, *SLEEP, *MORE, "currency", "profile", *OPTIONS)
+HEADER = (
+    *("datacenter", "trace", "policy", "seed"),
+    *NUMBERS,
+    *SLEEP,
+    *MORE,
+    "currency",
+    "profile",
+    *OPTIONS,
+    "saving",
+    "against",
+)
 FIELD = {"co2_kg": "co2_operational_kg"}  # carbon of electricity; that of making the machines is a column of its own
 
 
-def write_time(path: Path, results: Mapping[Scenario, TimedNumbers]) -> None:
-    """Empty where a number does not apply."""
+def write_time(path: Path, results: Mapping[Scenario, TimedNumbers], against: Sequence[str] = DEFAULT_AGAINST) -> None:
+    """Empty where a number does not apply. `saving` is that of the row's own seed, against the first of `against`."""
+    bases: dict[tuple[object, ...], TimedNumbers] = {}  # those on the first datacenter: the tasks are the same on all
+    for scenario, run in results.items():
+        if scenario.label == against[0]:
+            bases.setdefault(_same_tasks(scenario), run)
 
     def write(temporary: Path) -> None:
         with temporary.open("w", newline="", encoding="utf-8") as file:
             writer = csv.writer(file, lineterminator="\n")
             writer.writerow(HEADER)
-            writer.writerows(cells(scenario, numbers) for scenario, numbers in results.items())
+            for scenario, numbers in results.items():
+                base = bases.get(_same_tasks(scenario))
+                saving = "" if base is None else _text(kwh_saving(numbers, base))
+                writer.writerow([*cells(scenario, numbers), saving, "" if base is None else against[0]])
 
     write_whole(path, write)
+
+
+def _same_tasks(scenario: Scenario) -> tuple[object, ...]:
+    """What two runs have in common that see the same tasks under the same options."""
+    return scenario.trace, scenario.seed, scenario.profile, scenario.timed
+
+
+def kwh_saving(run: TimedNumbers, base: TimedNumbers) -> float:
+    """The share of kWh per GPU-hour delivered that is saved; NaN where nothing is delivered."""
+    return float(saved(run.kwh, run.gpu_hours, base.kwh, base.gpu_hours))
 
 
 def cells(scenario: Scenario, numbers: TimedNumbers) -> list[str]:
@@ -98,6 +125,7 @@ class TimedRow:
     seeds: tuple[int, ...]
     runs: tuple[TimedNumbers, ...]
     scenarios: tuple[Scenario, ...]
+    against: tuple[str, ...] = DEFAULT_AGAINST  # the policies that savings are against, the first where one is shown
 
     def mean(self, measure: str) -> float:
         return float(np.mean([getattr(run, measure) for run in self.runs]))
@@ -105,6 +133,18 @@ class TimedRow:
     def spread(self, measure: str) -> float:
         """Standard deviation over the seeds; 0 for one."""
         return float(np.std([getattr(run, measure) for run in self.runs], ddof=1 if len(self.runs) > 1 else 0))
+
+    def saving(self, baseline: TimedRow) -> float:
+        """The share of kWh per GPU-hour delivered that is saved, of the means over the seeds."""
+        own, other = ([row.mean(name) for name in ("kwh", "gpu_hours")] for row in (self, baseline))
+        return float(saved(*own, *other))
+
+    def saving_spread(self, baseline: TimedRow) -> float:
+        """Standard deviation over the seeds of the saving seed by seed; NaN without a common seed."""
+        other = dict(zip(baseline.seeds, baseline.runs, strict=True))
+        pairs = [(run, other[seed]) for seed, run in zip(self.seeds, self.runs, strict=True) if seed in other]
+        found = [kwh_saving(run, base) for run, base in pairs]
+        return float(np.std(found, ddof=1 if len(found) > 1 else 0)) if found else float("nan")
 
     def differences(self, measure: str, baseline: TimedRow) -> list[float]:
         """Relative to the baseline, seed by seed: the policies of a seed see the same tasks."""
@@ -123,7 +163,7 @@ class TimedRow:
 Table = dict[Group, list[TimedRow]]
 
 
-def timed_table(results: Mapping[Scenario, TimedNumbers]) -> Table:
+def timed_table(results: Mapping[Scenario, TimedNumbers], against: Sequence[str] = DEFAULT_AGAINST) -> Table:
     """The runs by trace and options, then by datacenter and policy, in the order in which they were asked for."""
     found: dict[Group, dict[tuple[str, str], dict[int, tuple[Scenario, TimedNumbers]]]] = {}
     for scenario, numbers in results.items():
@@ -137,13 +177,14 @@ def timed_table(results: Mapping[Scenario, TimedNumbers]) -> Table:
             seeds = tuple(sorted(by_seed))
             pairs = [by_seed[seed] for seed in seeds]
             runs, scenarios = tuple(run for _, run in pairs), tuple(scenario for scenario, _ in pairs)
-            table[group].append(TimedRow(datacenter, policy, seeds, runs, scenarios))
+            table[group].append(TimedRow(datacenter, policy, seeds, runs, scenarios, tuple(against)))
     return table
 
 
-def baseline_of(rows: Sequence[TimedRow]) -> TimedRow | None:
-    """FGD on the first datacenter: the tasks are the same on all."""
-    return next((row for row in rows if row.policy == BASELINE), None)
+def baseline_of(rows: Sequence[TimedRow], against: str | None = None) -> TimedRow | None:
+    """The policy that savings are against, or another one of them, on the first datacenter: the tasks are the same on
+    all. None where it was not run."""
+    return next((row for row in rows if row.policy == (against or row.against[0])), None)
 
 
 def group_titles(groups: Sequence[Group]) -> dict[Group, str]:

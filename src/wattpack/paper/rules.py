@@ -58,13 +58,13 @@ class Rule(NamedTuple):
 
 
 class View:
-    """Mean curves of the results: savings in percent of the baseline's power, GRAR."""
+    """Mean curves of the results: the paper's savings, in percent of FGD's EOPC, GRAR."""
 
     def __init__(self, results: Results) -> None:
         self.results = results
 
     def saving(self, trace: str, policy: str) -> Array:
-        return self.results[trace, policy].saving(self.results[trace, BASELINE]) * 100
+        return self.results[trace, policy].eopc_saving(self.results[trace, BASELINE]) * 100
 
     def grar(self, trace: str, policy: str) -> Array:
         return self.results[trace, policy].mean("grar")

@@ -18,9 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wattpack.experiments.curves import LOADS, Results, at
-from wattpack.experiments.lineup import BASELINE
 from wattpack.files import make_folder, write_whole
-from wattpack.report.metrics import eopc_w, mean, raw_saving, saving, saving_spread, spread
+from wattpack.report.metrics import eopc_saving, eopc_saving_spread, eopc_w, mean, saving, saving_spread, spread
 from wattpack.report.style import Look, label, look
 
 if TYPE_CHECKING:
@@ -33,7 +32,6 @@ COLUMN = 3.5  # inches: one column of an IEEE page
 FINE = 241  # points of a drawn curve: finer than LOADS in a zoom, so that markers can be staggered
 LONGEST_NAME = 48  # letters of a name in a legend: a column holds them
 LOAD_LABEL = "requested GPU / GPU capacity"
-SAVING_LABEL = "power saving vs. FGD (%)"
 GRAR_LABEL = "GRAR"
 EOPC_LABEL = "EOPC (MW)"
 
@@ -106,18 +104,24 @@ def new_figure(width: float, height: float) -> Figure:
     return figure
 
 
-def saving_lines(results: Results, trace: str, policies: Iterable[str], raw: bool = False) -> list[Line]:
-    """Savings in percent of those of `policies` that the results hold; the baseline's own (0) is left out.
+def saving_label(against: str, eopc: bool = False) -> str:
+    """Of an axis; `eopc`: the paper's saving, of EOPC whatever is served."""
+    of = "EOPC" if eopc else "W per GPU served"
+    return plain(f"saving vs. {label(against)} (% of {of})")
 
-    raw: as the paper has them, whatever the policies serve.
+
+def saving_lines(results: Results, trace: str, policies: Iterable[str], eopc: bool = False) -> list[Line]:
+    """Savings in percent of those of `policies` that the results hold; who they are against (0) is left out.
+
+    eopc: the paper's, against FGD.
     """
-    read = raw_saving if raw else saving
-    chosen = [policy for policy in policies if (trace, policy) in results and policy != BASELINE]
+    value, deviation = (eopc_saving, eopc_saving_spread) if eopc else (saving, saving_spread)
+    chosen = [policy for policy in policies if (trace, policy) in results and policy != results.against[0]]
     return [
         Line(
             plain(label(policy)),
-            read(results, trace, policy) * 100,
-            saving_spread(results, trace, policy) * 100,
+            value(results, trace, policy) * 100,
+            deviation(results, trace, policy) * 100,
             look(policy),
         )
         for policy in chosen

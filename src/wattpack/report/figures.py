@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from wattpack.errors import UserError
-from wattpack.experiments.curves import LOADS, Results, at
+from wattpack.experiments.curves import LOADS, Curves, Results, at
 from wattpack.experiments.lineup import BASELINE, COMPETITORS, MIXES, PWR, pwr_share
 from wattpack.report.figure_parts import (
     COLUMN,
     EOPC_LABEL,
     GRAR_LABEL,
-    SAVING_LABEL,
     Line,
     column_lines,
     draw_lines,
@@ -27,9 +26,10 @@ from wattpack.report.figure_parts import (
     print_style,
     renamed,
     save,
+    saving_label,
     saving_lines,
 )
-from wattpack.report.metrics import at_equal_service, first_loss, mean, policies, spread
+from wattpack.report.metrics import first_loss, mean, policies, spread
 from wattpack.report.style import KNOWN, trace_label
 from wattpack.report.units import power_unit
 
@@ -44,18 +44,19 @@ DEEPEST = -8.0  # percent: what saves less than this leaves the picture instead 
 
 def compare_figure(results: Results, trace: str) -> Figure:
     """Savings (large), GRAR near saturation and EOPC of all policies on `trace`."""
-    _need(results, trace)
+    against = results.against[0]
+    _need(results, trace, against)
     shown = policies(results, trace)
     with print_style():
         figure = new_figure(2 * COLUMN + 0.3, 4.1)
         grid = figure.add_gridspec(2, 2, width_ratios=[1.45, 1])
         axes = figure.add_subplot(grid[:, 0])
-        # The baseline is the zero line here; its entry keeps the legend whole.
-        baseline = column_lines(results, trace, [BASELINE], "eopc_w", 0.0)
+        # Who savings are against is the zero line here; its entry keeps the legend whole.
+        baseline = column_lines(results, trace, [against], "eopc_w", 0.0)
         lines = saving_lines(results, trace, shown)
         draw_lines(axes, [*baseline, *lines], WHOLE, markers=8)
         fit_y(axes, [*baseline, *lines], SETTLED, DEEPEST)
-        frame(axes, _saving_title(results, trace), SAVING_LABEL)
+        frame(axes, "Watts per GPU served, saved", saving_label(against))
         zoom = (first_loss(results, trace), 1.0)
         _grar_panel(figure.add_subplot(grid[0, 1]), results, trace, shown, zoom, "GRAR (GPU allocated / requested)")
         axes_eopc = figure.add_subplot(grid[1, 1])
@@ -65,7 +66,8 @@ def compare_figure(results: Results, trace: str) -> Figure:
         axes_eopc.set_ylim(bottom=0)
         frame(axes_eopc, "Power of the datacenter", f"EOPC ({unit})")
         legend_above(figure, axes, 4)
-        figure.supxlabel(plain(f"{trace_label(trace)}, {_seeds(results, trace)}"), fontsize=6.3, color="#555555")
+        about = f"{trace_label(trace)}, {_seeds(results[trace, against])}"
+        figure.supxlabel(plain(about), fontsize=6.3, color="#555555")
         return finish(figure)
 
 
@@ -141,10 +143,10 @@ def share_figure(results: Results, trace: str) -> Figure:
     with print_style():
         figure = new_figure(COLUMN, 4.2)
         top, bottom = figure.subplots(2, 1)
-        lines = renamed(saving_lines(results, trace, shown, raw=True), names)
+        lines = renamed(saving_lines(results, trace, shown, eopc=True), names)
         draw_lines(top, lines, WHOLE)
         fit_y(top, [*lines, _zero()], WHOLE)
-        frame(top, f"(a) Power saving, {_the_trace(trace)}", SAVING_LABEL)
+        frame(top, f"(a) Power saving, {_the_trace(trace)}", saving_label(BASELINE, eopc=True))
         grar = column_lines(results, trace, [BASELINE, *shown], "grar")
         grar = renamed(grar, ["FGD (α = 0)", *names])
         draw_lines(bottom, grar, (0.85, 1.0))
@@ -160,11 +162,11 @@ def saving_figure(results: Results, traces: Sequence[str], extra: Sequence[str] 
     with print_style():
         figure, panels = _stacked(results, traces)
         for axes, trace, number in panels:
-            lines = saving_lines(results, trace, shown, raw=True)
+            lines = saving_lines(results, trace, shown, eopc=True)
             axes.axhline(0, color="#000000", linewidth=0.7)
             draw_lines(axes, lines, WHOLE)
             fit_y(axes, [*lines, _zero()], SETTLED, DEEPEST)
-            frame(axes, f"{number}Power saving, {_the_trace(trace)}", SAVING_LABEL)
+            frame(axes, f"{number}Power saving, {_the_trace(trace)}", saving_label(BASELINE, eopc=True))
             axes.label_outer()
         legend_above(figure, panels[0][0], 3)
         return finish(figure)
@@ -213,10 +215,6 @@ def _round_up(step: float) -> float:
     return float(next(nice * power for nice in (1, 2, 2.5, 5, 10) if nice * power >= step))
 
 
-def _saving_title(results: Results, trace: str) -> str:
-    return "Power saving at equal service" if at_equal_service(results, trace) else "Power saving"
-
-
 def _alpha(policy: str) -> str:
     share = pwr_share(policy)
     return "PWR (α = 1)" if share is None else f"α = {share:g}"
@@ -228,14 +226,14 @@ def _zero() -> Line:
     return Line("", flat, flat, KNOWN[BASELINE])
 
 
-def _seeds(results: Results, trace: str) -> str:
-    count = len(results[trace, BASELINE].seeds)
+def _seeds(curves: Curves) -> str:
+    count = len(curves.seeds)
     return "1 seed" if count == 1 else f"mean of {count} seeds, bands: standard deviation"
 
 
-def _need(results: Results, trace: str) -> None:
-    if (trace, BASELINE) not in results:
-        raise UserError(f"trace {trace!r}: no results of {BASELINE!r}, the baseline of the savings")
+def _need(results: Results, trace: str, against: str = BASELINE) -> None:
+    if (trace, against) not in results:
+        raise UserError(f"trace {trace!r}: no results of {against!r}, which savings are against")
 
 
 __all__ = ["compare_figure", "paper_figures", "save"]

@@ -24,13 +24,14 @@ from wattpack.report.metrics import seeds_of, traces
 from wattpack.report.payload import json_in_script, payload
 from wattpack.report.sections import (
     claims_section,
+    policies_section,
     provenance_section,
     summary_section,
     trace_table,
     trace_tiles,
 )
 from wattpack.report.steady_section import steady_section
-from wattpack.report.style import REASONS, look, trace_title
+from wattpack.report.style import REASONS, label, look, trace_title
 
 PAGE = resources.files("wattpack.report") / "page"
 SCRIPTS = ("parts.js", "chart.js", "curves.js", "report.js")
@@ -78,6 +79,8 @@ def report(
             "script": script,
             "data": json_in_script(payload(results, gpus)),
             "subtitle": html.escape(_subtitle(results, found, policies)),
+            "against": html.escape(label(results.against[0])),
+            "policies": policies_section(policies),
             "summary": summary_section(results, found),
             "curves": fill(
                 asset("curves.html"),

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from wattpack.experiments.curves import LEAST, LOADS, Curves, Results, at
+from wattpack.experiments.curves import LOADS, Curves, Results, at
 from wattpack.experiments.lineup import BASELINE, BOUND
+from wattpack.experiments.saving import unbeaten
 from wattpack.report.style import rank
 
 Array = NDArray[np.float64]
@@ -24,8 +25,13 @@ def traces(results: Results) -> list[str]:
     return list(dict.fromkeys(trace for trace, _ in results))
 
 
+def shown_against(results: Results, trace: str) -> list[str]:
+    """The policies that savings on this trace are shown against: those that were run."""
+    return [policy for policy in results.against if (trace, policy) in results]
+
+
 def policies(results: Results, trace: str) -> list[str]:
-    """The policies of a trace in the order of legends: baseline first."""
+    """The policies of a trace in the order of legends: FGD first."""
     return sorted((policy for name, policy in results if name == trace), key=rank)
 
 
@@ -39,42 +45,18 @@ def spread(curves: Curves, column: str) -> Array:
     return curves.spread(column) if column in curves.values else np.full(len(LOADS), np.nan)
 
 
-def at_equal_service(results: Results, trace: str) -> bool:
-    """Whether savings are at equal service: the least power at each policy's own service is known."""
-    found = _of_policies(results, trace)
-    return bool(found) and all(LEAST in curves.values for curves in found)
+def saving(results: Results, trace: str, policy: str, against: str | None = None) -> Array:
+    """The saving of `policy`, as a fraction (`Results.saving`); NaN where nobody to compare with was run."""
+    return results.saving(trace, policy, against)
 
 
-def saving(results: Results, trace: str, policy: str) -> Array:
-    """The saving of `policy` against the baseline, as a fraction; NaN without a baseline.
-
-    1 - EOPC / EOPC of the baseline. A policy that refuses more tasks draws less: where the bound is known, each EOPC is
-    therefore taken in multiples of the least power at the service that the policy itself reached. Where two policies
-    serve the same, that changes nothing. The bound is then the least power at the baseline's service, and no policy
-    saves more.
-    """
-    base = results.get((trace, BASELINE))
+def eopc_saving(results: Results, trace: str, policy: str) -> Array:
+    """The paper's saving: 1 - EOPC / EOPC of FGD, whatever they serve; the bound only where no policy saves more."""
+    base = results.base(trace, BASELINE)
     if base is None:
         return np.full(len(LOADS), np.nan)
-    if not at_equal_service(results, trace):
-        return _raw_saving(results, trace, policy, base)
-    own = np.ones(len(LOADS)) if policy == BOUND else _in_least(results[trace, policy])
-    return 1 - own / _in_least(base)
-
-
-def _in_least(curves: Curves) -> Array:
-    return curves.mean("eopc_w") / curves.mean(LEAST)
-
-
-def raw_saving(results: Results, trace: str, policy: str) -> Array:
-    """The paper's definition: 1 - EOPC / EOPC of the baseline, whatever they serve; the bound only where it holds."""
-    base = results.get((trace, BASELINE))
-    return np.full(len(LOADS), np.nan) if base is None else _raw_saving(results, trace, policy, base)
-
-
-def _raw_saving(results: Results, trace: str, policy: str, base: Curves) -> Array:
-    own = results[trace, policy].saving(base)
-    return unbeaten(own, [row.saving(base) for row in _of_policies(results, trace)]) if policy == BOUND else own
+    own = results[trace, policy].eopc_saving(base)
+    return unbeaten(own, [row.eopc_saving(base) for row in results.of_policies(trace)]) if policy == BOUND else own
 
 
 def eopc_w(results: Results, trace: str, policy: str) -> Array:
@@ -82,33 +64,25 @@ def eopc_w(results: Results, trace: str, policy: str) -> Array:
     own = mean(results[trace, policy], "eopc_w")
     if policy != BOUND:
         return own
-    return unbeaten(own, [mean(row, "eopc_w") for row in _of_policies(results, trace)], least=True)
+    return unbeaten(own, [mean(row, "eopc_w") for row in results.of_policies(trace)], least=True)
 
 
-def unbeaten(bound: Array, rows: Sequence[Array], least: bool = False) -> Array:
-    """The bound where it is the most (or least) of all, NaN where a policy does better by serving less."""
-    if not rows:
-        return bound
-    best = np.fmin.reduce(rows) if least else np.fmax.reduce(rows)
-    return np.where(best < bound if least else best > bound, np.nan, bound)
-
-
-def _of_policies(results: Results, trace: str) -> list[Curves]:
-    return [curves for (name, policy), curves in results.items() if name == trace and policy != BOUND]
-
-
-def saving_spread(results: Results, trace: str, policy: str) -> Array:
+def saving_spread(results: Results, trace: str, policy: str, against: str | None = None) -> Array:
     """Standard deviation over the seeds of the saving seed by seed; 0 where there is nothing to vary."""
-    base, curves = results.get((trace, BASELINE)), results[trace, policy]
-    common = sorted(set(base.seeds) & set(curves.seeds)) if base is not None else []
+    base = results.base(trace, against)
+    if base is None or not set(base.seeds) & set(results[trace, policy].seeds):
+        return np.zeros(len(LOADS))
+    return results.saving_spread(trace, policy, against)
+
+
+def eopc_saving_spread(results: Results, trace: str, policy: str) -> Array:
+    """The same of the paper's saving."""
+    base, own = results.base(trace, BASELINE), results[trace, policy]
+    common = sorted(set(base.seeds) & set(own.seeds)) if base is not None else []
     if base is None or len(common) < 2:
         return np.zeros(len(LOADS))
-    if not at_equal_service(results, trace):
-        return curves.saving_by_seed(base).std(axis=0, ddof=1)
-    own, other = (
-        (one.values["eopc_w"] / one.values[LEAST])[[one.seeds.index(seed) for seed in common]] for one in (curves, base)
-    )
-    return (1 - own / other).std(axis=0, ddof=1)
+    rows = [one.values["eopc_w"][[one.seeds.index(seed) for seed in common]] for one in (own, base)]
+    return np.asarray((1 - rows[0] / rows[1]).std(axis=0, ddof=1))
 
 
 def sustained_saving(results: Results, trace: str, policy: str) -> float:
@@ -119,16 +93,16 @@ def sustained_saving(results: Results, trace: str, policy: str) -> float:
 
 
 def by_saving(results: Results, trace: str) -> list[str]:
-    """Baseline first, then by falling saving, the bound (which is no policy) last."""
-    found = policies(results, trace)
-    middle = [policy for policy in found if policy not in (BASELINE, BOUND)]
+    """The policy that savings are against, then by falling saving, the bound (which is no policy) last."""
+    found, first = policies(results, trace), results.against[0]
+    middle = [policy for policy in found if policy not in (first, BOUND)]
     middle.sort(key=lambda policy: -sustained_saving(results, trace, policy))
-    return [p for p in found if p == BASELINE] + middle + [p for p in found if p == BOUND]
+    return [p for p in found if p == first] + middle + [p for p in found if p == BOUND]
 
 
 def serve_alike(results: Results, trace: str) -> bool:
     """Whether all policies serve the same, to the digits that tables show, wherever tables state a saving."""
-    shares = np.array([[mean(row, "grar")[at(load)] for load in SAVING_LOADS] for row in _of_policies(results, trace)])
+    shares = np.array([[mean(row, "grar")[at(load)] for load in SAVING_LOADS] for row in results.of_policies(trace)])
     return bool(np.nanmax(np.ptp(shares, axis=0), initial=0.0) < 0.0005) if len(shares) else True
 
 

@@ -7,17 +7,18 @@ from collections.abc import Sequence
 import numpy as np
 
 from wattpack.experiments.curves import Results, at
-from wattpack.experiments.lineup import BASELINE, BOUND
+from wattpack.experiments.lineup import BOUND
 from wattpack.report.metrics import (
     FULL_LOAD,
     SUSTAINED,
-    at_equal_service,
     mean,
     policies,
     saving,
+    shown_against,
     sustained_saving,
     until,
 )
+from wattpack.report.style import label
 
 MIDDLE = 0.5  # the load at which a sentence states the saving
 THRESHOLDS = (20, 15, 12, 10, 8, 5, 4, 3, 2, 1)  # percent, for "stays above ... until ..."
@@ -39,17 +40,17 @@ def sentences(results: Results, trace: str) -> list[str]:
     """What a reader should know of a trace, most important first."""
     first = leader(results, trace)
     if first is None:
-        if (trace, BASELINE) not in results:
-            return [f"On {trace}, there is no {BASELINE} to compare with."]
+        if results.base(trace) is None:
+            return [f"On {trace}, there is no {results.against[0]} to compare with."]
         alone = len(policies(results, trace)) == 1
         return [
-            f"On {trace}, only {BASELINE} ran."
+            f"On {trace}, only {results.against[0]} ran."
             if alone
             else f"On {trace}, the workload ends before load {SUSTAINED[0]:g}."
         ]
     savings = _savings(results, trace)
     if savings[first] <= 0:
-        return [f"On {trace}, no policy saves power against {BASELINE}; {first} comes nearest."]
+        return [f"On {trace}, no policy saves power against {results.against[0]}; {first} comes nearest."]
     said = [_about(results, trace, first)]
     refusals = _about_refusals(results, trace, first)
     if refusals is not None:
@@ -65,8 +66,7 @@ def sentences(results: Results, trace: str) -> list[str]:
         said.append(_about_others(results, trace, others))
     limit = saving(results, trace, BOUND)[at(MIDDLE)] if (trace, BOUND) in results else np.nan
     if np.isfinite(limit):
-        who = f"serves what {BASELINE.upper()} serves" if at_equal_service(results, trace) else "serves all it can"
-        said.append(f"No scheduler that {who} saves more than {_percent(limit)} at load {MIDDLE:g}.")
+        said.append(f"No scheduler that serves all it can saves more than {_percent(limit)} at load {MIDDLE:g}.")
     return said
 
 
@@ -100,7 +100,9 @@ def served_at_full(results: Results, trace: str, policy: str) -> float:
 
 def _savings(results: Results, trace: str) -> dict[str, float]:
     """Mean saving in the region of sustained savings of every policy that has one."""
-    found = {p: sustained_saving(results, trace, p) for p in policies(results, trace) if p not in (BASELINE, BOUND)}
+    found = {
+        p: sustained_saving(results, trace, p) for p in policies(results, trace) if p not in (results.against[0], BOUND)
+    }
     return {policy: value for policy, value in found.items() if np.isfinite(value)}
 
 
@@ -108,16 +110,19 @@ def _about(results: Results, trace: str, policy: str) -> str:
     at_middle = saving(results, trace, policy)[at(MIDDLE)]
     text = f"On {trace}, {policy} saves "
     if np.isfinite(at_middle):
-        text += f"{_percent(at_middle)} at load {MIDDLE:g}"
+        text += f"{_percent(at_middle)} of {label(results.against[0])}'s watts per GPU served at load {MIDDLE:g}"
     else:
         text += f"{_percent(sustained_saving(results, trace, policy))} on average from load {SUSTAINED[0]:g}"
+    for other in shown_against(results, trace)[1:]:
+        value = saving(results, trace, policy, other)[at(MIDDLE)]
+        text += f" ({_percent(value)} against {label(other)})" if np.isfinite(value) and other != policy else ""
     kept = kept_above(results, trace, policy)
     if kept is not None:
         text += f" and stays above {kept[0]} % until {kept[1]:.2f}"
     if served_at_full(results, trace, policy) < 0:
         return f"{text}; the workload does not reach full load."
     return f"{text}; it serves {_served(results, trace, policy)} of the requested GPU at full load against " + (
-        f"{BASELINE.upper()}'s {_served(results, trace, BASELINE)}."
+        f"{label(results.against[0])}'s {_served(results, trace, results.against[0])}."
     )
 
 
@@ -140,14 +145,12 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _about_refusals(results: Results, trace: str, policy: str) -> str | None:
-    """A sentence where a saving comes with refused work."""
-    own, base = (float(mean(results[trace, name], "grar")[at(MIDDLE)]) for name in (policy, BASELINE))
+    """A sentence where a saving comes with refused work: it is per GPU served, so the refusals are no part of it."""
+    own, base = (float(mean(results[trace, name], "grar")[at(MIDDLE)]) for name in (policy, results.against[0]))
     if not own < base - 0.005:
         return None
-    served = f"at load {MIDDLE:g} it serves {own:.3f}, {BASELINE.upper()} {base:.3f}"
-    if at_equal_service(results, trace):
-        return f"It refuses more than {BASELINE.upper()} ({served}); savings are at equal service."
-    return f"Part of that is work not done: {served}."
+    other = label(results.against[0])
+    return f"It refuses more than {other}: at load {MIDDLE:g} it serves {own:.3f}, {other} {base:.3f}."
 
 
 def _served(results: Results, trace: str, policy: str) -> str:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from wattpack.experiments.lineup import BASELINE
 from wattpack.experiments.tune.measured import Measured
-from wattpack.report.figure_parts import COLUMN, finish, legend_above, new_figure, plain, print_style
+from wattpack.report.figure_parts import COLUMN, finish, legend_above, new_figure, plain, print_style, saving_label
 from wattpack.report.style import label
 
 if TYPE_CHECKING:
@@ -17,10 +16,10 @@ FAR = 5.0  # points of saving below the worst of the front: candidates below lea
 ASIDE = 0.01  # GRAR below all of the front: such candidates leave the picture too
 
 
-def pareto_figure(found: Sequence[Measured], front: Sequence[Measured], best: str, title: str) -> Figure:
+def pareto_figure(found: Sequence[Measured], front: Sequence[Measured], best: str, title: str, against: str) -> Figure:
     """One point a candidate, with the 95 % interval of those on the front."""
     by_policy = {one.policy: one for one in found}
-    base = by_policy[BASELINE]
+    base = by_policy[against]
     lowest = min(100 * min(one.saving for one in front), 0.0) - FAR
     shown = [one for one in found if 100 * one.saving >= lowest]
     left = min(min((one.grar for one in front), default=base.grar), base.grar)
@@ -46,7 +45,7 @@ def pareto_figure(found: Sequence[Measured], front: Sequence[Measured], best: st
             label="front, with 95 % intervals",
             zorder=4,
         )
-        marked = ((best, "recommended", "*", "#d55e00", 75), (BASELINE, "FGD", "D", "#444444", 18))
+        marked = ((best, "recommended", "*", "#d55e00", 75), (against, plain(label(against)), "D", "#444444", 18))
         for policy, name, marker, colour, size in marked:
             one = by_policy[policy]
             point = ([one.grar], [100 * one.saving])
@@ -57,7 +56,7 @@ def pareto_figure(found: Sequence[Measured], front: Sequence[Measured], best: st
             axes.annotate(text, place, (4, 4), textcoords="offset points", fontsize=5.5)
         axes.set_title(plain(title))
         axes.set_xlabel("GRAR, mean over the loads")
-        axes.set_ylabel("power saving vs. FGD (%), mean over the loads")
+        axes.set_ylabel(f"{saving_label(against)}, mean over the loads")
         legend_above(figure, axes, 4)
         return finish(figure)
 

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wattpack.experiments.curves import FRAGMENTATION_COLUMNS, LOADS, STEP, Results
-from wattpack.experiments.lineup import BASELINE, BOUND
-from wattpack.report.metrics import at_equal_service, eopc_w, mean, policies, saving, saving_spread, spread, traces
+from wattpack.experiments.lineup import BOUND
+from wattpack.report.metrics import eopc_w, mean, policies, saving, saving_spread, spread, traces
 from wattpack.report.style import REASONS, label, look, trace_label
 
 Array = NDArray[np.float64]
@@ -43,7 +43,7 @@ def payload(results: Results, gpus: float | None) -> dict[str, Any]:
     return {
         "step": PAGE_STEP,
         "count": len(LOADS[::EVERY]),
-        "baseline": BASELINE,
+        "against": label(results.against[0]),
         "bound": BOUND,
         "gpus": gpus,
         "units": units,
@@ -53,7 +53,6 @@ def payload(results: Results, gpus: float | None) -> dict[str, Any]:
             {
                 "name": trace,
                 "label": trace_label(trace),
-                "equal": at_equal_service(results, trace),
                 "curves": [_curve(results, trace, p, found.index(p), units) for p in policies(results, trace)],
             }
             for trace in traces(results)

@@ -9,18 +9,18 @@ from typing import Any
 import numpy as np
 
 from wattpack.experiments.curves import Results, at
-from wattpack.experiments.lineup import BASELINE, BOUND
+from wattpack.experiments.lineup import BOUND, policy_lines
 from wattpack.report.html_tables import Cell, breakable, number_cell, sortable_table
 from wattpack.report.metrics import (
     BUSY_LOAD,
     FULL_LOAD,
     SAVING_LOADS,
-    at_equal_service,
     by_saving,
     mean,
     saving,
     saving_spread,
     serve_alike,
+    shown_against,
     spread,
     unbeaten_at,
     watts_per_gpu,
@@ -68,10 +68,10 @@ def _glance(results: Results, found: Sequence[str]) -> str:
                 number_cell(kept[0] if kept else np.nan, 0),
                 number_cell(kept[1] if kept else np.nan, 2),
                 number_cell(float(mean(results[trace, policy], "grar")[at(FULL_LOAD)]), 3),
-                number_cell(float(mean(results[trace, BASELINE], "grar")[at(FULL_LOAD)]), 3),
+                number_cell(float(mean(results[trace, results.against[0]], "grar")[at(FULL_LOAD)]), 3),
             ]
         )
-    return sortable_table([*heads, f"{BASELINE.upper()}'s GRAR"], rows, "all traces")
+    return sortable_table([*heads, f"{label(results.against[0])}'s GRAR"], rows, "all traces")
 
 
 def trace_table(results: Results, trace: str, place: int, gpus: float | None) -> str:
@@ -79,6 +79,9 @@ def trace_table(results: Results, trace: str, place: int, gpus: float | None) ->
     title = html.escape(trace_title(trace))
     heads, rows = _readings(results, trace, gpus)
     table = f"{sortable_table(heads, rows, title)}{_service_note(results, trace)}"
+    for other in shown_against(results, trace)[1:]:
+        name = f"{title}, savings against {html.escape(label(other))}"
+        table += f"<h4>{name}</h4>{sortable_table(*_savings_against(results, trace, other), name)}"
     return f'<section class="trace" data-trace="{place}"><h3>{title}</h3>{table}</section>'
 
 
@@ -86,13 +89,9 @@ def _service_note(results: Results, trace: str) -> str:
     """A note where policies do not serve the same amount."""
     if serve_alike(results, trace):
         return ""
-    text = "Policies serve different amounts here, and a policy that refuses more draws less: compare GRAR too."
-    if at_equal_service(results, trace):
-        text = (
-            "Policies serve different amounts here. Savings are at equal service: each EOPC is taken relative to the "
-            "least possible power for the GPU that the policy serves. The bound is the least power for what "
-            f"{BASELINE.upper()} serves; a dash stands where a policy draws less than the bound because it serves less."
-        )
+    text = "Policies serve different amounts here: savings are in watts per GPU served; compare GRAR too."
+    if (trace, BOUND) in results:
+        text += " The bound serves the most; a dash stands where a policy goes beyond it because it serves less."
     return f'<p class="note">{html.escape(text)}</p>'
 
 
@@ -106,7 +105,7 @@ def _tiles(results: Results, trace: str) -> str:
     if first is None:
         return ""
     name = html.escape(label(first))
-    curves, base = results[trace, first], results[trace, BASELINE]
+    curves, base = results[trace, first], results[trace, results.against[0]]
     tiles = [(f"saved at load {MIDDLE:g}", _percent(saving(results, trace, first)[at(MIDDLE)]), name)]
     kept = kept_above(results, trace, first)
     if kept is not None:
@@ -119,7 +118,7 @@ def _tiles(results: Results, trace: str) -> str:
         if np.isfinite(own) and np.isfinite(other):
             small = own < 0.1 and unit == " MW"  # a small datacenter reads better in kW
             own, other, unit = (own * 1000, other * 1000, " kW") if small else (own, other, unit)
-            tiles.append((text, f"{own:.{digits}f}{unit}", f"{BASELINE.upper()} {other:.{digits}f}{unit}"))
+            tiles.append((text, f"{own:.{digits}f}{unit}", f"{label(results.against[0])} {other:.{digits}f}{unit}"))
     return (
         '<dl class="tiles">'
         + "".join(
@@ -135,19 +134,19 @@ def _readings(results: Results, trace: str, gpus: float | None) -> tuple[list[st
     if gpus:
         heads.append(f"W per GPU at {BUSY_LOAD:g}")
     rows: list[list[Cell]] = []
-    shown = by_saving(results, trace)
+    shown, against = by_saving(results, trace), results.against[0]
     power = unbeaten_at([float(mean(results[trace, p], "eopc_w")[at(BUSY_LOAD)]) / 1000 for p in shown], shown)
     watts = [float(watts_per_gpu(results[trace, p], gpus)[at(BUSY_LOAD)]) for p in shown] if gpus else []
     watts = unbeaten_at(watts, shown) if gpus else []
     for place, policy in enumerate(shown):
         curves = results[trace, policy]
         several = len(curves.seeds) > 1 and policy != BOUND
-        mark = ' <span class="mark">baseline</span>' if policy == BASELINE else ""
+        mark = ' <span class="mark">baseline</span>' if policy == against else ""
         row: list[Cell] = [(policy, f"{breakable(policy)}{mark}")]
         for load in SAVING_LOADS:
             value = float(saving(results, trace, policy)[at(load)]) * 100
             deviation = float(saving_spread(results, trace, policy)[at(load)]) * 100
-            row.append(number_cell(value, 1, deviation if several and policy != BASELINE else None))
+            row.append(number_cell(value, 1, deviation if several and policy != against else None))
         grar = float(mean(curves, "grar")[at(FULL_LOAD)])
         row.append(number_cell(grar, 3, float(spread(curves, "grar")[at(FULL_LOAD)]) if several else None))
         row.append(number_cell(power[place], 1))
@@ -155,6 +154,28 @@ def _readings(results: Results, trace: str, gpus: float | None) -> tuple[list[st
             row.append(number_cell(watts[place], 1))
         rows.append(row)
     return heads, rows
+
+
+def _savings_against(results: Results, trace: str, other: str) -> tuple[list[str], list[list[Cell]]]:
+    """The savings alone, against another policy than the first."""
+    rows: list[list[Cell]] = []
+    for policy in by_saving(results, trace):
+        values, deviations = (read(results, trace, policy, other) * 100 for read in (saving, saving_spread))
+        several = len(results[trace, policy].seeds) > 1 and policy not in (BOUND, other)
+        cells = [
+            number_cell(float(values[at(load)]), 1, float(deviations[at(load)]) if several else None)
+            for load in SAVING_LOADS
+        ]
+        rows.append([(policy, breakable(policy)), *cells])
+    return ["Policy", *[f"Saving at {load:g}, %" for load in SAVING_LOADS]], rows
+
+
+def policies_section(policies: Sequence[str]) -> str:
+    """A line on each policy of the page: what it prefers."""
+    lines = "".join(
+        f"<dt>{html.escape(label(name))}</dt><dd>{html.escape(line)}</dd>" for name, line in policy_lines(policies)
+    )
+    return f'<dl class="terms">{lines}</dl>' if lines else ""
 
 
 def claims_section(claims: Sequence[Mapping[str, Any]]) -> str:
@@ -175,7 +196,8 @@ def claims_section(claims: Sequence[Mapping[str, Any]]) -> str:
     heads = "".join(f'<th scope="col">{name.capitalize() if name != "id" else ""}</th>' for name in CLAIM_COLUMNS)
     return (
         '<section id="claims"><h2>The paper\'s statements</h2>'
-        f'<p class="note">{len(claims)} statements: {html.escape(said)}.</p>'
+        f'<p class="note">{len(claims)} statements: {html.escape(said)}. Savings here and in figures/fig1 to '
+        "fig10 are the paper's: 1 − EOPC / EOPC of FGD at the same load, whatever the two serve.</p>"
         f'<table class="claims"><thead><tr>{heads}</tr></thead><tbody>{"".join(rows)}</tbody></table></section>'
     )
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 import html
 from collections.abc import Callable, Sequence
 from itertools import pairwise
-from math import floor, log10
+from math import floor, isnan, log10, nan
 from typing import NamedTuple
 
 from wattpack.experiments.steady_table import SteadyRow
 from wattpack.report.steady_rows import baseline_lookup, titles
+from wattpack.report.style import label
 from wattpack.report.units import power_unit
 
 WIDTH, HEIGHT = 720, 300
@@ -36,10 +37,11 @@ class Series(NamedTuple):
 
 
 def series_of(rows: Sequence[SteadyRow]) -> tuple[str, list[Series]]:
-    """What the chart shows, with its unit, and the series by falling value; FGD itself has no saving."""
+    """What the chart shows, with its unit, and the series by falling value; who savings are against has none."""
     baseline, title_of = baseline_lookup(rows), titles(rows)
     unit, unit_w = power_unit(row.mean("eopc_w") for row in rows)
-    with_saving = all(baseline(row) is not None for row in rows) and any(baseline(row) is not row for row in rows)
+    savings = [nan if base is None else row.saving(base) for row in rows for base in (baseline(row),)]
+    with_saving = not any(map(isnan, savings)) and any(baseline(row) is not row for row in rows)
     found: dict[str, Series] = {}
     for row in rows:
         base = baseline(row)
@@ -53,7 +55,8 @@ def series_of(rows: Sequence[SteadyRow]) -> tuple[str, list[Series]]:
             point
         )
     ordered = sorted(found.values(), key=lambda series: -max(point.value for point in series.points))
-    return "power saving vs. FGD (%)" if with_saving else f"EOPC ({unit})", ordered
+    saving = f"saving vs. {label(rows[0].against[0])} (% of W per GPU served)"
+    return saving if with_saving else f"EOPC ({unit})", ordered
 
 
 def steady_chart(rows: Sequence[SteadyRow], colour: Callable[[str], str]) -> str:

@@ -10,6 +10,8 @@ from wattpack.experiments.options import Moving
 from wattpack.experiments.steady_table import SteadyRow, baselines_of
 from wattpack.report.units import power_unit
 
+SAVING = "saving vs "  # the titles of columns that hold savings begin so
+
 
 @dataclass(frozen=True)
 class Column:
@@ -27,13 +29,9 @@ def columns(rows: Sequence[SteadyRow], baseline: Callable[[SteadyRow], SteadyRow
 
     most_fragmented = max(row.mean("fragmentation_gpus") for row in rows)
 
-    def saving(row: SteadyRow) -> float:
-        base = baseline(row)
-        return nan if base is None or row is base or base.mean("eopc_w") == 0 else 100 * row.saving(base)
-
     found = [
         Column(unit, lambda row: row.mean("eopc_w") / unit_w, 3),
-        Column("saving %", saving, 1),
+        *(_saving(rows, other) for other in shown_against(rows)),
         Column("GRAR", lambda row: row.mean("grar"), 4, lambda row: row.spread("grar")),
         Column("W per GPU", lambda row: row.mean("w_per_gpu"), 1, lambda row: row.spread("w_per_gpu")),
         Column("frag. GPUs", lambda row: row.mean("fragmentation_gpus"), 0 if most_fragmented >= 10 else 1),
@@ -48,9 +46,24 @@ def columns(rows: Sequence[SteadyRow], baseline: Callable[[SteadyRow], SteadyRow
     return found
 
 
-def baseline_lookup(rows: Sequence[SteadyRow]) -> Callable[[SteadyRow], SteadyRow | None]:
-    """For each row, FGD without moves on the same trace at the same load; None where it was not run."""
-    found = baselines_of(rows)
+def _saving(rows: Sequence[SteadyRow], other: str) -> Column:
+    baseline = baseline_lookup(rows, other)
+
+    def saving(row: SteadyRow) -> float:
+        base = baseline(row)
+        return nan if base is None or row is base else 100 * row.saving(base)
+
+    return Column(f"{SAVING}{other} %", saving, 1)
+
+
+def shown_against(rows: Sequence[SteadyRow]) -> list[str]:
+    """The policies that savings are shown against: those that were run."""
+    return [policy for policy in rows[0].against if baselines_of(rows, policy)] if rows else []
+
+
+def baseline_lookup(rows: Sequence[SteadyRow], against: str | None = None) -> Callable[[SteadyRow], SteadyRow | None]:
+    """For each row, the policy that savings are against, without moves, at the same load; None where it was not run."""
+    found = baselines_of(rows, against)
     return lambda row: found.get((row.trace, row.load))
 
 

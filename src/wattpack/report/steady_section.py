@@ -5,24 +5,23 @@ from __future__ import annotations
 import html
 from collections.abc import Callable, Sequence
 
-from wattpack.experiments.lineup import BASELINE
 from wattpack.experiments.steady_table import SteadyRow
 from wattpack.report.html_tables import Cell, breakable, number_cell, sortable_table
 from wattpack.report.steady_chart import steady_chart
-from wattpack.report.steady_rows import baseline_lookup, by_trace, columns, moving_text, titles
-from wattpack.report.style import trace_title
+from wattpack.report.steady_rows import SAVING, baseline_lookup, by_trace, columns, moving_text, titles
+from wattpack.report.style import label, trace_title
 
 INTRODUCTION = (
     "Tasks arrive at random and leave again, such that the offered load is requested all the time; a task that fits "
     "nowhere is dropped. Numbers are means over the second half of a run, ± the standard deviation over the seeds. "
-    f"Saving: less power than {BASELINE.upper()} without moves at the same offered load."
+    "Saving: the share of watts per GPU served that is needed less than without moves at the same offered load under "
+    "the policy that is named."
 )
 
 HEADS = {
     "W": "EOPC, W",
     "kW": "EOPC, kW",
     "MW": "EOPC, MW",
-    "saving %": "Saving, %",
     "frag. GPUs": "Fragmented GPUs",
     "moves a task": "Moves a task",
     "wait s": "Mean wait, s",
@@ -43,9 +42,15 @@ def steady_section(rows: Sequence[SteadyRow], colour: Callable[[str], str]) -> s
     return f'<section id="steady"><h2>Steady state</h2>{"".join(parts)}</section>'
 
 
+def _head(title: str) -> str:
+    if title.startswith(SAVING):
+        return f"Saving vs. {label(title.removeprefix(SAVING).removesuffix(' %'))}, %"
+    return HEADS.get(title, title)
+
+
 def _table(rows: Sequence[SteadyRow], title: str) -> str:
     shown, title_of = columns(rows, baseline_lookup(rows)), titles(rows)
-    heads = ["Policy", "Offered load", *(HEADS.get(column.title, column.title) for column in shown)]
+    heads = ["Policy", "Offered load", *(_head(column.title) for column in shown)]
     body: list[list[Cell]] = []
     for row in rows:
         cells: list[Cell] = [(title_of(row), breakable(title_of(row))), number_cell(row.load, 2)]

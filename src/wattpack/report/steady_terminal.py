@@ -11,7 +11,11 @@ from rich.text import Text
 from wattpack.experiments.steady_table import SteadyRow
 from wattpack.report.steady_rows import Column, baseline_lookup, columns, moving_text, titles
 
-WIDTH, WIDE = 100, 160  # where the output is no terminal; with waits or pauses
+WIDTH = 1000  # where the output is no terminal: nothing is cut
+NOTE = """\
+Saving: watts per GPU served that a policy needs less at the same load. GRAR: GPU served / GPU requested.
+frag. GPUs: free GPUs that a task drawn from the trace is expected not to be able to use.
+±: standard deviation over the seeds."""
 PLAIN_COLUMNS = 5  # without moves, pauses and waits
 
 
@@ -20,7 +24,7 @@ def print_steady(rows: Sequence[SteadyRow], console: Console | None = None) -> N
     moving, baseline, title_of = moving_text(rows), baseline_lookup(rows), titles(rows)
     console = console or Console()
     if not console.is_terminal:
-        console = Console(file=console.file, width=WIDE if len(columns(rows, baseline)) > PLAIN_COLUMNS + 1 else WIDTH)
+        console = Console(file=console.file, width=WIDTH)
     for trace, load in dict.fromkeys((row.trace, row.load) for row in rows):
         title = f"{trace}: steady state at offered load {load:g}" + (f" ({moving})" if moving else "")
         table = Table(title=Text(title), show_edge=False, title_justify="left")
@@ -32,6 +36,7 @@ def print_steady(rows: Sequence[SteadyRow], console: Console | None = None) -> N
         for row in own:
             table.add_row(Text(title_of(row)), *(_number(row, column) for column in shown))
         console.print(table)
+    console.print(Text(NOTE, style="dim"))
 
 
 def _number(row: SteadyRow, column: Column) -> str:

@@ -12,18 +12,17 @@ from rich.table import Table
 from rich.text import Text
 
 from wattpack.experiments.curves import Results, at
-from wattpack.experiments.lineup import BASELINE, BOUND
+from wattpack.experiments.lineup import BOUND
 from wattpack.report.metrics import (
     BUSY_LOAD,
     FULL_LOAD,
     SAVING_LOADS,
-    at_equal_service,
     by_saving,
     mean,
     policies,
     saving,
     saving_spread,
-    serve_alike,
+    shown_against,
     traces,
     unbeaten_at,
     watts_per_gpu,
@@ -46,9 +45,13 @@ def print_comparison(results: Results, console: Console, gpus: float | None = No
             console.print()
         console.print(_title(results, trace, console.width, ascii_only))
         console.print(comparison_table(results, trace, gpus, console.width, ascii_only))
-        if (note := _note(results, trace)) is not None:
-            console.print(Text(note, style="dim"))
-        if len(found) <= PLOTTED_TRACES and (trace, BASELINE) in results and len(policies(results, trace)) > 1:
+        for other in shown_against(results, trace)[1:]:
+            console.print()
+            console.print(_title(results, trace, console.width, ascii_only, other))
+            console.print(savings_table(results, trace, other, console.width, ascii_only))
+        if place == len(found) - 1:
+            console.print(Text("\n".join(_notes(results, gpus, console.width, ascii_only)), style="dim"))
+        if len(found) <= PLOTTED_TRACES and results.base(trace) is not None and len(policies(results, trace)) > 1:
             console.print()
             console.print(savings_plot(results, trace, min(MAX_WIDTH, console.width), ascii_only))
 
@@ -57,16 +60,37 @@ def comparison_table(
     results: Results, trace: str, gpus: float | None = None, width: int = MAX_WIDTH, ascii_only: bool = False
 ) -> Table:
     """Savings at a few loads, GRAR at full load and watts per GPU: policies by falling saving, baseline first."""
-    shown = by_saving(results, trace)
-    sign = _sign(width, ascii_only)
+    shown, against = by_saving(results, trace), results.against[0]
     heads = [f"load\n{load:g}" for load in SAVING_LOADS]
-    columns = [_savings(results, trace, shown, load, sign) for load in SAVING_LOADS]
+    sign = _sign(width, ascii_only)
+    columns = [_savings(results, trace, shown, load, sign, against) for load in SAVING_LOADS]
     heads.append(f"GRAR\n{FULL_LOAD:.1f}")
     columns.append(_marked([mean(results[trace, policy], "grar")[at(FULL_LOAD)] for policy in shown], shown, 3))
     if gpus:
         heads.append(f"W/GPU\n{BUSY_LOAD:g}")
         watts = [watts_per_gpu(results[trace, policy], gpus)[at(BUSY_LOAD)] for policy in shown]
         columns.append(_marked(unbeaten_at(watts, shown), shown, 0, least=True))
+    return _table(shown, heads, columns, against, width, ascii_only)
+
+
+def savings_table(
+    results: Results, trace: str, against: str, width: int = MAX_WIDTH, ascii_only: bool = False
+) -> Table:
+    """The savings alone, against another policy than the first."""
+    shown = by_saving(results, trace)
+    heads = [f"load\n{load:g}" for load in SAVING_LOADS]
+    columns = [_savings(results, trace, shown, load, _sign(width, ascii_only), against) for load in SAVING_LOADS]
+    return _table(shown, heads, columns, against, width, ascii_only)
+
+
+def _table(
+    shown: Sequence[str],
+    heads: Sequence[str],
+    columns: Sequence[Sequence[Text]],
+    against: str,
+    width: int,
+    ascii_only: bool,
+) -> Table:
     table = Table(box=box.SIMPLE_HEAD, padding=0, show_edge=False)
     widths = [max(5, *(cell.cell_len for cell in column)) for column in columns]
     # A long name of a policy is cut, never a number.
@@ -76,15 +100,15 @@ def comparison_table(
         table.add_column(head, justify="right", no_wrap=True, min_width=column_width)
     for row, policy in enumerate(shown):
         name = Text(_printable(policy, ascii_only), style="" if policy == BOUND else look(policy).colour_dark)
-        if policy == BASELINE:
-            name = Text.assemble((policy, "bold"), (" (baseline)", "dim"))
+        if policy == against:
+            name = Text.assemble((_printable(policy, ascii_only), "bold"), (" (baseline)", "dim"))
         table.add_row(name, *[column[row] for column in columns])
     return table
 
 
 def savings_plot(results: Results, trace: str, width: int = MAX_WIDTH, ascii_only: bool = False) -> Text:
     """Savings over load up to 1. Every curve carries its letter, so that the plot reads without colour too."""
-    ranked = [policy for policy in by_saving(results, trace) if policy != BASELINE]
+    ranked = [policy for policy in by_saving(results, trace) if policy != results.against[0]]
     # The bound comes last in the ranking but is always plotted.
     policies = [policy for policy in ranked if policy != BOUND]
     room = PLOTTED - (BOUND in ranked)
@@ -101,12 +125,12 @@ def savings_plot(results: Results, trace: str, width: int = MAX_WIDTH, ascii_onl
     return plot
 
 
-def _savings(results: Results, trace: str, shown: Sequence[str], load: float, sign: str) -> list[Text]:
-    values = [saving(results, trace, policy)[at(load)] * 100 for policy in shown]
-    cells = _marked(values, shown, 1, skip=BASELINE)
+def _savings(results: Results, trace: str, shown: Sequence[str], load: float, sign: str, against: str) -> list[Text]:
+    values = [saving(results, trace, policy, against)[at(load)] * 100 for policy in shown]
+    cells = _marked(values, shown, 1, skip=against)
     for cell, policy, value in zip(cells, shown, values, strict=True):
-        deviation = saving_spread(results, trace, policy)[at(load)] * 100
-        if sign and policy not in (BASELINE, BOUND) and np.isfinite(value) and len(results[trace, policy].seeds) > 1:
+        deviation = saving_spread(results, trace, policy, against)[at(load)] * 100
+        if sign and policy not in (against, BOUND) and np.isfinite(value) and len(results[trace, policy].seeds) > 1:
             cell.append(f"{sign}{deviation:.1f}", style="dim not bold")
     return cells
 
@@ -129,25 +153,28 @@ def _marked(
     return cells
 
 
-def _title(results: Results, trace: str, width: int, ascii_only: bool) -> Text:
+def _title(results: Results, trace: str, width: int, ascii_only: bool, against: str | None = None) -> Text:
     count = max(len(curves.seeds) for (name, _), curves in results.items() if name == trace)
+    seeds = "1 seed" if count == 1 else f"mean of {count} seeds"
+    other = _printable(against or results.against[0], ascii_only)
+    return Text.assemble((_printable(trace, ascii_only), "bold"), f": saving against {other} in %, {seeds}")
+
+
+def _notes(results: Results, gpus: float | None, width: int, ascii_only: bool) -> list[str]:
+    """What stands in the tables, in words."""
     sign = _sign(width, ascii_only)
-    deviation = f"{sign} deviation " if sign else ""
-    seeds = "1 seed" if count == 1 else f"mean {deviation}of {count} seeds"
-    equal = ", equal service" if at_equal_service(results, trace) else ""
-    return Text.assemble((_printable(trace, ascii_only), "bold"), f": saving against {BASELINE} in %{equal}, {seeds}")
-
-
-def _note(results: Results, trace: str) -> str | None:
-    """A note where policies do not serve the same amount."""
-    if serve_alike(results, trace):
-        return None
-    if at_equal_service(results, trace):
-        return (
-            "Equal service: power is taken relative to the least possible for the GPU that\n"
-            f"a policy serves; {BOUND}: the least power for what {BASELINE} serves."
-        )
-    return "Policies serve different amounts: one that refuses more draws less (GRAR)."
+    several = any(len(curves.seeds) > 1 for curves in results.values())
+    notes = [
+        "saving: watts per GPU served that a policy needs less at the same load",
+        "load: GPU requested / GPU of the datacenter. GRAR: GPU served / GPU requested.",
+    ]
+    if gpus:
+        notes.append("W/GPU: watts of the datacenter per GPU served")
+    if sign and several:
+        notes.append(f"{sign}: standard deviation over the seeds")
+    if any(policy == BOUND for _, policy in results):
+        notes.append(f"{BOUND}: no policy, the least power of any placement that serves the most")
+    return notes
 
 
 def _sign(width: int, ascii_only: bool) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 from wattpack.experiments.timed_result import J_PER_KWH, Series
 from wattpack.experiments.timed_table import TimedRow, baseline_of
 from wattpack.report.figure_parts import COLUMN, finish, legend_above, new_figure, plain, print_style
-from wattpack.report.style import look, trace_label
+from wattpack.report.style import label, look, trace_label
 from wattpack.report.time_payload import Array, Buckets, difference_unit
 from wattpack.report.time_rows import row_title
 from wattpack.report.units import power_unit
@@ -55,7 +55,7 @@ def panels_of(
         base = watts[rows.index(baseline)]
         unit, unit_w = difference_unit(max(float(np.abs(base - own).max(initial=0.0)) for own in watts))
         below = [None if row is baseline else (base - own) / unit_w for row, own in zip(rows, watts, strict=True)]
-        found.append((f"IT power below that of FGD, {unit}", below))
+        found.append((f"IT power below that of {plain(label(baseline.policy))}, {unit}", below))
     found.append(("GPUs in use", [buckets.mean_held(one.time_s, one.allocated_gpus) for one in series]))
     if any(one.queued.any() for one in series):
         found.append(("Tasks that wait", [buckets.mean_held(one.time_s, one.queued) for one in series]))

@@ -17,7 +17,7 @@ from wattpack.report.advice import advice_section
 from wattpack.report.html import asset, colours, content_policy, fill, inlined, options
 from wattpack.report.html_tables import Cell, breakable, number_cell, sortable_table
 from wattpack.report.payload import json_in_script
-from wattpack.report.sections import provenance_section
+from wattpack.report.sections import policies_section, provenance_section
 from wattpack.report.time_payload import STATES, time_payload
 from wattpack.report.time_rows import Column, columns, row_title
 from wattpack.report.time_words import limits, sentences
@@ -27,7 +27,8 @@ TERMS = {
     "IT kWh": "energy of all nodes, idle ones included, exact between events.",
     "Facility kWh": "IT energy times the PUE: with cooling and losses.",
     "p99 kW": "the power that is not exceeded for 99 % of the time.",
-    "To FGD": "energy compared with FGD under the same tasks, seed by seed.",
+    "Saving": "the share of kWh per GPU-hour delivered that is needed less than under the policy named, under the same "
+    "tasks; ± the standard deviation over the seeds.",
     "CO2e": "facility energy times the carbon intensity of its time; embodied: the share of making the machines.",
     "Delivered": "GPU-hours of tasks inside the time of the run.",
     "Wait": "from joining the queue until the start; of tasks that started, still wait or gave up.",
@@ -84,6 +85,7 @@ def time_page(
             "advice": "" if advice is None else advice_section(advice),
             "limits": f'<ul class="limits">{"".join(f"<li>{html.escape(line)}</li>" for line in assumed)}</ul>',
             "made": provenance_section(provenance),
+            "policies": policies_section(policies),
             "terms": "".join(
                 f"<dt>{html.escape(term)}</dt><dd>{html.escape(text)}</dd>" for term, text in TERMS.items()
             ),

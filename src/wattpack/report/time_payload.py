@@ -19,7 +19,7 @@ from wattpack.experiments.timed_result import J_PER_KWH, NODES_BY_STATE, Series
 from wattpack.experiments.timed_scenarios import BUDGET, CARBON, PRICE, signal_over_run
 from wattpack.experiments.timed_table import Group, Table, TimedRow, baseline_of, group_titles
 from wattpack.report.payload import pack
-from wattpack.report.style import look
+from wattpack.report.style import label, look
 from wattpack.report.time_rows import row_title
 from wattpack.report.units import power_unit
 
@@ -145,7 +145,8 @@ def _panels(
         most_w = max(float(np.abs(base - own).max(initial=0.0)) for own in means)
         unit, unit_w = difference_unit(most_w)
         saved = [((base - own) / unit_w, (base - own) / unit_w) for own in means]
-        panel = _panel(f"IT power below that of FGD, {unit}", unit, f"below FGD, {unit}", 120, saved, digits=1)
+        other = label(baseline.policy)
+        panel = _panel(f"IT power below that of {other}, {unit}", unit, f"below {other}, {unit}", 120, saved, digits=1)
         panel["lines"] = [line for line in panel["lines"] if line["curve"] != rows.index(baseline)]
         panels.append(panel)
     gpus = [buckets.range_of(one.time_s, one.allocated_gpus) for one in series]

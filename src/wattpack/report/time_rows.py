@@ -31,14 +31,12 @@ def row_title(row: TimedRow, rows: Sequence[TimedRow]) -> str:
 
 def columns(group: Group, rows: Sequence[TimedRow]) -> list[Column]:
     """In the order of reading: energy, power, carbon, money, what was delivered, who waited."""
-    options, baseline = group.options, baseline_of(rows)
+    options = group.options
     most_kwh = max(row.mean("kwh") for row in rows)
     digits = 0 if most_kwh >= 1000 else 1 if most_kwh >= 100 else 3
     kw = max(row.mean("peak_kw") for row in rows)
     kw_digits = 1 if kw >= 10 else 3
     found = [_plain("kwh", "IT", "kWh", digits, "least")]
-    if baseline is not None and len(rows) > 1:
-        found.append(_difference("kwh", baseline))
     if options.bound:
         found.append(_above_least())
     if options.pue > 1:
@@ -60,6 +58,9 @@ def columns(group: Group, rows: Sequence[TimedRow]) -> list[Column]:
         found.append(_plain("money", "cost", currency or "money", _digits(row.mean("money") for row in rows), "least"))
     found.append(_plain("gpu_hours", "delivered", "GPU-h", _digits(row.mean("gpu_hours") for row in rows)))
     found.append(_plain("wh_per_gpu_hour", "per GPU-h", "Wh", 1, "least"))
+    if len(rows) > 1:
+        bases = [base for other in rows[0].against if (base := baseline_of(rows, other)) is not None]
+        found += [_saving(base) for base in bases]
     if options.speed:
         found.append(_plain("work", "work", "A100-h", _digits(row.mean("work") for row in rows), "most"))
         found.append(_plain("kwh_per_work", "per A100-h", "kWh", 4, "least"))
@@ -95,14 +96,16 @@ def _plain(measure: str, head: str, unit: str, digits: int, best: str = "") -> C
     return Column(measure, head, unit, lambda row: row.mean(measure), spread, digits, best)
 
 
-def _difference(measure: str, baseline: TimedRow) -> Column:
+def _saving(baseline: TimedRow) -> Column:
+    """kWh per GPU-hour delivered that are saved."""
+
     def value(row: TimedRow) -> float:
-        return float("nan") if row is baseline else 100 * row.difference(measure, baseline)[0]
+        return float("nan") if row is baseline else 100 * row.saving(baseline)
 
     def spread(row: TimedRow) -> float:
-        return 100 * row.difference(measure, baseline)[1]
+        return 100 * row.saving_spread(baseline)
 
-    return Column(f"{measure}_difference", "to FGD", "%", value, spread, 2)
+    return Column(f"saving_{baseline.policy}", "saving", f"% vs {baseline.policy}", value, spread, 2, "most")
 
 
 def _above_least() -> Column:

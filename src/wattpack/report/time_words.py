@@ -10,12 +10,12 @@ from wattpack.report.time_rows import never_waited, row_title
 from wattpack.report.units import as_time
 
 CLOSE = 0.0005  # of energy: less is no difference
-# What becomes of tasks that do not run: of one, of several.
+# What became of tasks that did not run.
 VERBS = (
-    ("failed", "finds no room and leaves", "find no room and leave"),
-    ("refused", "fits no node", "fit no node"),
-    ("gave_up", "gives up", "give up"),
-    ("waiting", "still waits at the end", "still wait at the end"),
+    ("failed", "found no room and left"),
+    ("refused", "fit no node"),
+    ("gave_up", "gave up"),
+    ("waiting", "were still waiting at the end"),
 )
 
 
@@ -39,7 +39,10 @@ def _two(group: Group, rows: Sequence[TimedRow]) -> list[str]:
             f"{_amount(best.mean(measure))} {what}"
         )
         return [f"{first}{', the least' if len(real) > 1 else ''}.", _service(rows, rows)]
-    change, spread = best.difference(measure, baseline)
+    if measure == "wh_per_gpu_hour":
+        change, spread = -best.saving(baseline), best.saving_spread(baseline)
+    else:
+        change, spread = best.difference(measure, baseline)
     name, base = row_title(best, rows), row_title(baseline, rows)
     if best is baseline or change > -CLOSE:
         first = f"On {group.trace}, no policy uses less energy than {base}: {_amount(baseline.mean(measure))} {what}."
@@ -65,12 +68,11 @@ def _asleep(rows: Sequence[TimedRow]) -> list[str]:
         return ["No node sleeps: none is empty for long enough beside the reserve."]
     share = 100 * row.mean("transition_kwh") / kwh if kwh > 0 else 0.0
     others = [one.mean("asleep_node_hours") for one in rows if one is not row]
-    most = ", the most" if others and max(others) < row.mean("asleep_node_hours") else ""
+    count = f"{asleep:,.0f} of {row.mean('nodes'):,.0f}"
+    most = bool(others) and max(others) < row.mean("asleep_node_hours")
+    first = f"let most nodes sleep: {count} on average" if most else f"let {count} nodes sleep on average"
     times = f"{_thousands(wakes)} wake{'' if wakes == 1 else 's'}"
-    return [
-        f"Under {row_title(row, rows)}, {asleep:,.1f} of {row.mean('nodes'):,.0f} nodes sleep in the mean{most}, with "
-        f"{times}; waking and shutting down take {share:.2g} % of the energy."
-    ]
+    return [f"{row_title(row, rows)} {first}, with {times}; waking and shutting down took {share:.2g} % of the energy."]
 
 
 def _service(shown: Sequence[TimedRow], rows: Sequence[TimedRow]) -> str:
@@ -98,9 +100,11 @@ def _about_service(row: TimedRow) -> str:
         said.append(
             f"99 % of the tasks wait at most {as_time(p99_s)}" if p99_s > 0 else "99 % of the tasks start at once"
         )
-    for measure, one, several in VERBS:
+    on_average = "on average " if len(row.runs) > 1 else ""
+    for measure, became in VERBS:
         if (count := row.mean(measure)) > 0:
-            said.append(f"{_thousands(count)} of {_thousands(row.mean('arrived'))} {one if count == 1 else several}")
+            became = became.replace("were", "was") if count == 1 and not on_average else became
+            said.append(f"{on_average}{_thousands(count)} of {_thousands(row.mean('arrived'))} tasks {became}")
     return ", ".join(said) or "no task waits"
 
 

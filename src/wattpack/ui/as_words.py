@@ -25,6 +25,7 @@ def words_of(request: RunRequest, sources: Sources, plugins: Sequence[Path] = ()
         words += _option("--trace", sources.trace_path(name))
     for policy in request.policies:
         words += _option("--policy", canonical(policy))
+    words += _option("--against", canonical(request.against)) if request.against else []
     if is_drawn(request):
         words += _option("--seeds", str(request.seeds))
     for option, text in sources.profile_options(request.profile).items():
@@ -72,6 +73,7 @@ def python_of(request: RunRequest, sources: Sources) -> str:
     policies = list(dict.fromkeys(map(canonical, request.policies)))
     if request.kind == "compare":
         named = f", policies={_python(policies)}" if policies else ""
+        named += f", against={_python(canonical(request.against))}" if request.against else ""
         call = f"wp.compare({datacenter}, {_python(traces)}{named}, seeds={request.seeds}{profile})"
         return (
             f'import wattpack as wp\n\ncomparison = {call}\nprint(comparison)\ncomparison.save_report("report.html")\n'

@@ -89,9 +89,9 @@ def is_in_time(run: Run) -> bool:
 def _timed_table(run: Run, sources: Sources) -> tuple[Table, ResultsFolder, Inputs | None]:
     folder = ResultsFolder(run.folder)
     if run.request is None:
-        return timed_table(folder.read_timed(folder.stored_runs_in_time())), folder, None
+        return timed_table(folder.read_timed(folder.stored_runs_in_time()), folder.against), folder, None
     inputs, scenarios = _timed.get(run.id, partial(_scenarios, run.request, sources))
-    return timed_table(folder.read_timed(scenarios)), folder, inputs
+    return timed_table(folder.read_timed(scenarios), folder.against), folder, inputs
 
 
 def _in_time(run: Run, sources: Sources) -> RunResults:
@@ -132,6 +132,7 @@ def _scenarios(request: RunRequest, sources: Sources) -> tuple[Inputs, tuple[Sce
             request.seeds if is_drawn(request) else DEFAULT_SEEDS,
             sources.profile(request.profile),
             (request.add, request.remove, request.replace),
+            against=request.against or None,
         )
     )
 

@@ -210,7 +210,7 @@ def title_of(request: RunRequest) -> str:
     edits = [*(f"+ {x}" for x in request.add), *(f"− {x}" for x in request.remove), *request.replace]
     where = " ".join([request.datacenter.rpartition("/")[2], *edits])
     traces = ", ".join(name.rpartition("/")[2] for name in request.traces)
-    count = len(set(request.policies) | {"fgd"}) if request.policies else "the usual"
+    count = len(set(request.policies) | {request.against or "fgd"}) if request.policies else "the usual"
     return f"{count} policies, {traces} on {where}"
 
 

@@ -23,7 +23,7 @@ def timed_scenario(request: TimedScene, sources: Sources) -> tuple[Inputs, Scena
         1,
         sources.profile(request.profile),
         (request.add, request.remove, request.replace),
-        baseline=False,
+        with_against=False,
     )
     if request.seed is not None:
         blocks = tuple(replace(block, seeds=(request.seed,)) for block in experiment.blocks)

@@ -32,6 +32,7 @@ class RunRequest(Asked):
     kind: Literal["compare", "simulate"] = "compare"
     traces: Traces = msgspec.field(default_factory=lambda: ["default"])
     policies: Annotated[list[Name], Meta(max_length=50)] = []
+    against: Short = ""  # the policy that savings are against; empty: the default of the command
     seeds: Annotated[int, Meta(ge=1, le=1000)] = 3
     bound: bool = False
     # of `simulate` alone

@@ -42,6 +42,7 @@ def compare_command(
     replace: list[str] | None = None,
     trace: list[str] | None = None,
     policy: list[str] | None = None,
+    against: list[str] | None = None,
     seeds: int = DEFAULT_SEEDS,
     steady: str | None = None,
     defrag_every: int | None = None,
@@ -59,7 +60,7 @@ def compare_command(
     plugin: list[Path] | None = None,
     no_check: bool = False,
 ) -> None:
-    """Run policies on traces with several seeds; print and write savings against FGD and GRAR over load.
+    """Run policies on traces with several seeds; print and write savings and GRAR over load.
 
     Finished runs are kept in the folder: the same command goes on from them.
 
@@ -77,7 +78,10 @@ def compare_command(
     trace
         Built-in name (default, multigpu20 ... gpuspec33) or CSV file of tasks; may be given again.
     policy
-        Policy expression, for example pwr:0.1+fgd:0.9, or auto; may be given again. FGD is always run: the baseline.
+        Policy expression, for example pwr:0.1+fgd:0.9, or auto; may be given again.
+    against
+        Policy that savings are against (watts per GPU served at the same load); always run too; default: fgd. May be
+        given again: the first is the one in curves and sentences.
     seeds
         Runs of each policy, each with its own workload and node order.
     steady
@@ -146,6 +150,7 @@ def compare_command(
             batch_seconds=batch_seconds,
             moving=moving,
             profile=watts,
+            against=against,
         )
     if bound is not False:
         comparison = with_bounds(comparison, datacenter, out, bounded_traces)

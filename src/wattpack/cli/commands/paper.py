@@ -86,10 +86,9 @@ def paper_command(
     results = folder.read(scenarios)
     choices = choice_lines(scenarios, experiment.inputs)
     theirs_alone = {parse(text).expression for block in load_paper().blocks for text in block.policies}
-    claims = check_claims({key: curves for key, curves in results.items() if key[1] in theirs_alone})
+    claims = check_claims(results.with_curves({key: own for key, own in results.items() if key[1] in theirs_alone}))
     differences = compare_published(results, theirs, int(alibaba2023.datacenter().gpus.sum()))
     if bound:
-        # savings here are the paper's, whatever the policies serve
         traces = experiment.inputs.traces
         results = with_bound(results, alibaba2023.datacenter(), traces, folder=out, at_own_service=False)
     write_summary(out / "summary.csv", results)

@@ -13,7 +13,6 @@ from wattpack.cli.progress import progress_bar
 from wattpack.cli.provenance import provenance_of, raise_if_failed, timed_provenance
 from wattpack.cli.show_results import print_curves, print_paths, print_runs_in_time, print_steady_states
 from wattpack.experiments.curves import Results
-from wattpack.experiments.lineup import BASELINE
 from wattpack.experiments.runner import Outcome, run_experiment, summarise
 from wattpack.experiments.scenario import choice_lines
 from wattpack.experiments.spec import load_experiment
@@ -64,12 +63,12 @@ def run_command(
     with progress_bar(loaded.name) as report:
         folder, scenarios, outcome = run_experiment(loaded, out, report, on, workers, plugins)
     summary = summarise(folder, scenarios)
-    rows = steady_rows(folder.read_steady(scenarios))
+    rows = steady_rows(folder.read_steady(scenarios), folder.against)
     print(outcome_text(outcome), file=sys.stderr)
-    shown = against_baseline(folder.read(scenarios)) if len(scenarios) <= SHOWN_UP_TO else {}
+    shown = with_savings(folder.read(scenarios)) if len(scenarios) <= SHOWN_UP_TO else Results()
     choices = choice_lines(scenarios, loaded.inputs)
     page, figures = write_pictures(shown, rows, outcome, out, on, choices)
-    table = timed_table(folder.read_timed(scenarios)) if len(scenarios) <= SHOWN_UP_TO else Table()
+    table = timed_table(folder.read_timed(scenarios), folder.against) if len(scenarios) <= SHOWN_UP_TO else Table()
     time_page = None
     if table:
         from wattpack.report.time_page import write_time_page
@@ -91,16 +90,15 @@ def run_command(
     raise_if_failed(outcome)
 
 
-def against_baseline(results: Results) -> Results:
-    """The results of traces on which the baseline was run: savings are against it."""
-    against = {trace for trace, policy in results if policy == BASELINE}
-    return {key: curves for key, curves in results.items() if key[0] in against}
+def with_savings(results: Results) -> Results:
+    """The results of traces on which the policy was run that savings are against."""
+    return results.with_curves({key: curves for key, curves in results.items() if results.base(key[0]) is not None})
 
 
 def write_pictures(
     shown: Results, rows: Sequence[SteadyRow], outcome: Outcome, out: Path, on: str, choices: Sequence[str]
 ) -> tuple[Path | None, list[Path]]:
-    """`report.html`, where a baseline was run, and the figures of the steady states."""
+    """`report.html`, where there are savings to show, and the figures of the steady states."""
     from wattpack.report.pictures import write_page, write_steady_figures
 
     figures = write_steady_figures(out, rows)

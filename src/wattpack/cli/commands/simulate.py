@@ -43,6 +43,7 @@ def simulate_command(
     replace: list[str] | None = None,
     trace: list[str] | None = None,
     policy: list[str] | None = None,
+    against: list[str] | None = None,
     load: float | None = None,
     days: float | None = None,
     arrivals: str | None = None,
@@ -103,8 +104,10 @@ def simulate_command(
     trace
         Built-in name (default, multigpu20 ... gpuspec33) or CSV file of tasks; may be given again.
     policy
-        Policy expression, for example pwr:0.1+fgd:0.9, or auto; may be given again. FGD is always run: the baseline,
-        except with --tasks-out.
+        Policy expression, for example pwr:0.1+fgd:0.9, or auto; may be given again.
+    against
+        Policy that savings are against (kWh per GPU-hour delivered); always run too, except with --tasks-out; default:
+        fgd. May be given again: the first is the one in sentences.
     load
         Draw tasks at this mean load, the share of the first datacenter's GPUs (without edits) that they ask for;
         default: 0.7 for built-in traces, tasks at their own times for files.
@@ -165,8 +168,9 @@ def simulate_command(
     cap_speed
         CSV file with cap,speed: speeds under caps in the place of the built-in table.
     advise
-        Run FGD and the best policy with and without sleep, caps and (with --slack) waiting for clean hours, and say how
-        much comes from each and what it costs in waiting. Without --sleep and --cap: the defaults, and 0.7 for all.
+        Run --against and the best policy with and without sleep, caps and (with --slack) waiting for clean hours,
+        and say how much comes from each and what it costs in waiting. Without --sleep and --cap: the defaults, and 0.7
+        for all.
     profile
         Power profile: paper (the default), linear, concave, measured.
     power
@@ -242,7 +246,8 @@ def simulate_command(
         wanted,
         watts,
         (add or (), remove or (), replace or ()),
-        baseline=tasks_out is None,
+        with_against=tasks_out is None,
+        against=against,
     )
     signals = [text.rpartition(":")[0] or text for text in (carbon, price, budget_kw) if text]
     files = (power, speed, cap_speed, target, carbon, price, budget_kw, *signals)
@@ -265,7 +270,7 @@ def simulate_command(
             folder, scenarios, outcome, advice = run_advice(experiment, *settings)
         else:
             folder, scenarios, outcome = run_experiment(experiment, *settings)
-    table = timed_table(summarise_timed(folder, scenarios))
+    table = timed_table(summarise_timed(folder, scenarios), folder.against)
     choices = choice_lines(scenarios, experiment.inputs)
     notes = notes_of(experiment)
     if table:

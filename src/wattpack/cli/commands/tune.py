@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from pathlib import Path
 
+from wattpack.cli.consoles import wide_console
 from wattpack.cli.csv_output import write_csv
 from wattpack.cli.options import note_power, profile_option
 from wattpack.cli.outputs import EXPERIMENT, check_folder
@@ -17,7 +19,6 @@ from wattpack.datasets.sources import load_datacenter, load_trace
 from wattpack.errors import UserError
 from wattpack.experiments.bound.curves import bound_is_quick
 from wattpack.experiments.bound.headroom import LITTLE, little_to_save_on
-from wattpack.experiments.lineup import BASELINE
 from wattpack.experiments.options import parse_loads
 from wattpack.experiments.spec.chosen import chosen_profile
 from wattpack.experiments.tune.measured import Measured
@@ -29,7 +30,9 @@ from wattpack.report.provenance import outcome_text
 HEADER = (
     *("policy", "seeds", "saving", "saving_error", "grar", "grar_error", "front", "recommended", "dropped_after"),
     *("fresh_seeds", "fresh_saving", "fresh_saving_error", "fresh_grar", "fresh_grar_error"),
+    "against",
 )
+WIDTH = 1000  # where the output is no terminal: nothing is cut
 
 
 def tune_command(
@@ -48,6 +51,7 @@ def tune_command(
     load: float | None = None,
     days: float | None = None,
     policy: list[str] | None = None,
+    against: list[str] | None = None,
     profile: str | None = None,
     power: Path | None = None,
     out: Path = Path("wattpack-tune"),
@@ -56,7 +60,7 @@ def tune_command(
     plugin: list[Path] | None = None,
     no_check: bool = False,
 ) -> None:
-    """Try policies, their knobs and mixes of two; recommend the expression that saves most at the GRAR of FGD.
+    """Try policies, their knobs and mixes of two; recommend the one that saves most and serves as much as --against.
 
     With --sleep and --wait-p99: knobs of nodes that sleep and the policy that keep the wait with least energy.
 
@@ -83,7 +87,7 @@ def tune_command(
     steady
         Offered loads like 0.8: tune for tasks that come and go. With --loads too, both count.
     grar_loss
-        GRAR that may be given away against FGD's, mean over the loads; default: 0.0005, which counts as equal.
+        GRAR that may be given away, mean over the loads; default: 0.0005, which counts as equal.
     sleep
         Find the knobs idle and reserve of nodes that sleep, and the policy, for runs in time; knobs that are given
         (wake=8m) stay as they are. Needs --wait-p99.
@@ -94,7 +98,10 @@ def tune_command(
     days
         With --sleep: days of drawn tasks; default: 7.
     policy
-        Try these expressions instead of all, auto among them if named; may be given again. FGD is always among them.
+        Try these expressions instead of all, auto among them if named; may be given again.
+    against
+        Policy that savings and service are compared with, always tried too; default: fgd. May be given again: savings
+        are against the first.
     profile
         Power profile: paper (the default), linear, concave, measured.
     power
@@ -120,7 +127,7 @@ def tune_command(
 
         drawn = (load, days, datacenter, trace, policy, seeds)
         inputs = (datacenter, trace, power, *(plugin or []))
-        tune_sleep_command(sleep, wait_p99, *drawn, watts, out, on, workers, plugins, inputs)
+        tune_sleep_command(sleep, wait_p99, *drawn, against, watts, out, on, workers, plugins, inputs)
         return
     if (wait_p99, load, days) != (None, None, None):
         raise UserError("--wait-p99, --load or --days without --sleep, expected that too")
@@ -136,13 +143,14 @@ def tune_command(
         seeds,
         grar_loss,
         watts,
+        against=against,
     )
     candidates = [canonical(text) for text in policy] if policy else None
     check_folder(out, (*EXPERIMENT, "pareto.csv"), (datacenter, trace, power, *(plugin or [])))
     note_power(profile, power)
     say_if_compiling()
     tuned = tune(wanted, out, progress_bar, candidates, on, workers, plugins)
-    write_pareto(out / "pareto.csv", tuned)
+    write_pareto(out / "pareto.csv", tuned, wanted.compared_with[0])
     show(tuned, wanted, out, write_figure(tuned, wanted, out))
 
 
@@ -158,7 +166,7 @@ def _loads(text: str | None, with_steady: bool) -> tuple[float, ...]:
     return found
 
 
-def write_pareto(path: Path, tuned: Tuned) -> None:
+def write_pareto(path: Path, tuned: Tuned, against: str) -> None:
     """All candidates, those with most seeds first."""
     on_front = {one.policy for one in tuned.front}
     rows = []
@@ -168,13 +176,14 @@ def write_pareto(path: Path, tuned: Tuned) -> None:
             [one.policy, len(one.seeds), *_cells(one), int(one.policy in on_front)]
             + [int(one.policy == tuned.advice.best.policy), tuned.dropped_after.get(one.policy, "")]
             + ([len(fresh.seeds), *_cells(fresh)] if fresh is not None else [""] * 5)
+            + [against]
         )
     write_csv(path, HEADER, rows)
 
 
 def _cells(one: Measured) -> list[str]:
     values = (one.saving, one.saving_error, one.grar, one.grar_error)
-    return ["" if math.isnan(value) else f"{value + 0.0:.6f}" for value in values]
+    return ["" if not math.isfinite(value) else f"{value + 0.0:.6f}" for value in values]
 
 
 def title_of(wanted: Wanted) -> str:
@@ -188,30 +197,35 @@ def write_figure(tuned: Tuned, wanted: Wanted, out: Path) -> list[Path]:
     from wattpack.report.figure_parts import save
     from wattpack.report.pareto import pareto_figure
 
-    figure = pareto_figure(tuned.found, tuned.front, tuned.advice.best.policy, title_of(wanted))
+    figure = pareto_figure(
+        tuned.found, tuned.front, tuned.advice.best.policy, title_of(wanted), wanted.compared_with[0]
+    )
     return save(figure, out / "figures", f"pareto-{Path(wanted.trace).stem}")
 
 
 def show(tuned: Tuned, wanted: Wanted, out: Path, figures: list[Path]) -> None:
     """Print the front, the advice and the paths of the files."""
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    advice = tuned.advice
+    advice, against = tuned.advice, wanted.compared_with
     print(f"{title_of(wanted)}: the front, on fresh seeds")
     table = Table(show_edge=False)
     table.add_column("policy", no_wrap=True)
-    for column in ("saving %", "GRAR", "seeds"):
+    for column in (*(f"saving vs {other} %" for other in against), "GRAR", "seeds"):
         table.add_column(column, justify="right", no_wrap=True)
-    shown = dict.fromkeys([advice.best.policy, *(one.policy for one in tuned.front), BASELINE])
+    shown = dict.fromkeys([advice.best.policy, *(one.policy for one in tuned.front), *against])
     rows = sorted((tuned.checked[policy] for policy in shown), key=lambda one: -one.saving)
     for one in rows:
         mark = " <-" if one.policy == advice.best.policy else ""
-        saving = "-" if one.policy == BASELINE else f"{100 * one.saving:.2f}±{100 * one.saving_error:.2f}"
+        savings = [_saving_text(one, place, against) for place in range(len(against))]
         grar = f"{one.grar:.4f}±{one.grar_error:.4f}"
-        table.add_row(Text(one.policy + mark), saving, grar, str(len(one.seeds)))
-    Console().print(table)
+        table.add_row(Text(one.policy + mark), *savings, grar, str(len(one.seeds)))
+    wide_console(WIDTH).print(table)
+    print(
+        "saving: watts per GPU served that a policy needs less, mean over the loads; GRAR: GPU served / GPU requested"
+    )
+    print("±: half of the 95 % interval over the seeds (Student's t)")
     print()
     for line in (*advice_lines(tuned, wanted), *tuned.choices, *what_helps(tuned, wanted)):
         print(line)
@@ -219,6 +233,14 @@ def show(tuned: Tuned, wanted: Wanted, out: Path, figures: list[Path]) -> None:
     print(f"pareto   {out / 'pareto.csv'}")
     for path in figures:
         print(f"figure   {path}")
+
+
+def _saving_text(one: Measured, place: int, against: Sequence[str]) -> str:
+    """The interval is that of the saving against the first."""
+    if one.policy == against[place] or not math.isfinite(one.saving):
+        return "-"
+    error = f"±{100 * one.saving_error:.2f}" if place == 0 else ""
+    return f"{100 * (one.against[place] if one.against else one.saving) + 0.0:.2f}{error}"
 
 
 def what_helps(tuned: Tuned, wanted: Wanted) -> list[str]:
@@ -234,22 +256,32 @@ def what_helps(tuned: Tuned, wanted: Wanted) -> list[str]:
 def advice_lines(tuned: Tuned, wanted: Wanted) -> list[str]:
     """The advice in words."""
     advice = tuned.advice
-    best, base = advice.best, advice.base
-    if best.policy == BASELINE:
-        return [f"recommended: {BASELINE}: nothing else saves power and serves as much"]
-    difference = best.grar - base.grar
+    best, base, against = advice.best, advice.base, wanted.compared_with
+    if best.policy == base.policy:
+        return [f"recommended: {base.policy}: nothing else saves power and serves as much"]
+    most = max((tuned.checked[policy] for policy in against), key=lambda one: one.grar) if tuned.checked else base
+    difference = best.grar - most.grar
     service = "at equal or better GRAR" if difference >= 0 else f"at a GRAR {-difference:.4f} below"
-    lines = [
-        f"recommended: {best.policy}",
-        f"  saves {100 * best.saving:.2f} ± {100 * best.saving_error:.2f} points against FGD {service} "
-        f"({best.grar:.4f}, FGD's {base.grar:.4f})",
-    ]
-    if not best.saving > best.saving_error:
-        lines[0] += f", with a saving that {len(best.seeds)} seeds cannot tell from zero"
-        lines.append(f"  more seeds may tell: --seeds {4 * wanted.seeds} takes four times as long")
+    more = "".join(
+        f", {100 * value:.2f} % against {other}"
+        for other, value in zip(against[1:], best.against[1:], strict=False)
+        if other != best.policy
+    )
+    what = (
+        f"{100 * best.saving:.2f} ± {100 * best.saving_error:.2f} % of the watts per GPU served against "
+        f"{against[0]}{more}, {service} ({best.grar:.4f}, {most.policy}'s {most.grar:.4f})"
+    )
+    if best.saving > best.saving_error:
+        lines = [f"recommended: {best.policy}", f"  saves {what}"]
+    else:
+        lines = [
+            f"No policy saves measurably here ({len(best.seeds)} seeds). Keep the one you have.",
+            f"  {best.policy} comes nearest: {what}",
+            f"  more seeds may tell: --seeds {4 * wanted.seeds} takes four times as long",
+        ]
     if difference < -wanted.grar_loss:  # it was admitted on the seeds that chose it
         lines.append("  that is less service than was asked for: more --seeds would tell")
-    if advice.next is not None and advice.next.policy != BASELINE:
+    if advice.next is not None and advice.next.policy != base.policy:
         seeds, next_one = len(best.seeds), advice.next.policy
         lead = f"by {round(100 * advice.lead, 2) + 0.0:.2f} ± {100 * advice.lead_error:.2f} points"  # no "-0.00"
         if advice.is_clear:

@@ -126,7 +126,7 @@ def with_bound(
 
     traces: by the names that the results use. In `folder` bounds are kept as bound-DIGEST.json and found again.
     """
-    extended = dict(results)
+    extended = results.with_curves(results)
     for name, trace in traces.items():
         found = [curves for (label, _), curves in results.items() if label == name]
         if not found:

@@ -27,16 +27,9 @@ def most_saving(results: Results, trace: str) -> float | None:
     fgd, bound = results.get((trace, BASELINE)), results.get((trace, BOUND))
     if fgd is None or bound is None:
         return None
-    savings = [
-        1 - _w_per_share(bound, load) / _w_per_share(fgd, load) for load in LOADS_READ if _w_per_share(fgd, load) > 0
-    ]
-    found = [saving for saving in savings if np.isfinite(saving)]
-    return float(np.mean(found)) if found else None
-
-
-def _w_per_share(curves: Curves, load: float) -> float:
-    served = float(curves.mean("allocated")[at(load)])
-    return float(curves.mean("eopc_w")[at(load)]) / served if served > 0 else np.nan
+    savings = bound.saving(fgd)[[at(load) for load in LOADS_READ]]
+    found = savings[np.isfinite(savings)]
+    return float(np.mean(found)) if len(found) else None
 
 
 def little_to_save(results: Results, trace: str, datacenter: Datacenter) -> str:
@@ -57,6 +50,6 @@ def little_to_save_on(datacenter: Datacenter, trace: Workload, name: str, profil
     up_to = LOADS_READ[-1]
     read = read_at_loads(run_seed(datacenter, trace, parse(BASELINE), FIRST_SEED, profile, up_to), up_to)
     curves = Curves(name, BASELINE, (FIRST_SEED,), {column: values[None, :] for column, values in read.items()})
-    results: Results = {(name, BASELINE): curves}
+    results = Results({(name, BASELINE): curves})
     results = with_bound(results, datacenter, {name: trace}, LOADS_READ, None, profile, at_own_service=False)
     return little_to_save(results, name, datacenter)

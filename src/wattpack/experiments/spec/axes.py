@@ -13,6 +13,7 @@ from wattpack.datasets.inflation import UP_TO, check_drawn
 from wattpack.engine.windows.batch import Batch
 from wattpack.errors import UserError
 from wattpack.experiments.options import Moving, Offered
+from wattpack.experiments.saving import DEFAULT_AGAINST
 from wattpack.experiments.scenario import STEADY, Inputs, Scenario, new_scenario
 from wattpack.experiments.spec.sections import batch_keys, moving_keys, steady_keys
 from wattpack.experiments.steady import check_offered
@@ -104,6 +105,7 @@ class Experiment:
     blocks: tuple[Block, ...]
     inputs: Inputs
     power_files: tuple[tuple[Path, str | None], ...] = ()  # of an experiment file, with the profile it is laid over
+    against: tuple[str, ...] = DEFAULT_AGAINST  # the policies that savings are against, the first where one is shown
 
     def with_seeds(self, count: int) -> Experiment:
         """The same experiment with the first `count` seeds in every block."""

@@ -8,15 +8,18 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from wattpack.datasets.columns import Columns
+from wattpack.datasets.edits import split_edits
 from wattpack.datasets.power_files import load_power
-from wattpack.datasets.sources import as_datacenter, as_workload
+from wattpack.datasets.sources import DATACENTERS, as_datacenter, as_workload
 from wattpack.errors import UserError
 from wattpack.experiments.options import MAX_LOAD, MAX_LOADS
 from wattpack.experiments.plugins import Plugin
+from wattpack.experiments.saving import DEFAULT_AGAINST, OWN_CLUSTER_AGAINST
 from wattpack.experiments.spec.axes import MAX_SEED, first_seeds
 from wattpack.model.nodes import Datacenter
 from wattpack.model.power import PAPER, PROFILES, PowerProfile
 from wattpack.model.tasks import Workload
+from wattpack.policies.expression import canonical
 
 T = TypeVar("T", Datacenter, Workload, PowerProfile)
 V = TypeVar("V")
@@ -78,6 +81,25 @@ def chosen_policy(given: str) -> str:
     if not isinstance(given, str):
         raise UserError(f"policy: {given!r}, expected an expression such as 'fgd' or 'pwr:0.1+fgd:0.9'")
     return given
+
+
+def chosen_against(given: str | Iterable[str] | None, datacenters: Iterable[object]) -> tuple[str, ...]:
+    """The policies that savings are against, the first of them wherever one is shown.
+
+    Without a choice: FGD; for a cluster of the user's own, a file or an object, what runs there too.
+    """
+    if given is None:
+        return OWN_CLUSTER_AGAINST if any(map(_is_own, datacenters)) else DEFAULT_AGAINST
+    found = [given] if isinstance(given, str) else list(given)
+    if not found or not all(isinstance(one, str) for one in found):
+        raise UserError(f"against: {given!r}, expected policy expressions such as 'fgd'")
+    return tuple(dict.fromkeys(map(canonical, found)))
+
+
+def _is_own(datacenter: object) -> bool:
+    """Whether it is no built-in datacenter, with edits or without."""
+    name = split_edits(str(datacenter))[0] if isinstance(datacenter, str) else None
+    return name not in DATACENTERS
 
 
 def chosen_plugins(given: str | Path | Iterable[str | Path | Plugin]) -> list[str | Path | Plugin]:

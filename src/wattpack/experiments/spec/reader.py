@@ -3,6 +3,7 @@
     policy = ["fgd", "pwr:0.1+fgd:0.9"]     # needed; the rest has defaults
     trace = ["default", "my-tasks.csv"]     # built-in names, or files beside this one
     seeds = 10                              # a count, or a list of seeds
+    against = "fgd"                         # the policy that savings are against (the default); named, it is run too
 
 Several blocks `[[experiment]]` are several such products; keys above them hold for every block that does not set its
 own. The reader is strict, and reports all problems at once.
@@ -11,6 +12,7 @@ own. The reader is strict, and reports all problems at once.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from itertools import product
 from math import prod
 from pathlib import Path
@@ -27,6 +29,7 @@ from wattpack.experiments.spec.axes import (
     Experiment,
     first_seeds,
 )
+from wattpack.experiments.spec.chosen import chosen_against
 from wattpack.experiments.spec.document import read_document
 from wattpack.experiments.spec.named_inputs import NamedInputs
 from wattpack.experiments.spec.sections import NUMBERS, TABLES, TIMED_KEYS, read_batches, read_movings, read_steady
@@ -68,7 +71,7 @@ class _Reader:
 
     def experiment(self, document: dict[str, Any], stem: str) -> Experiment:
         document = self.flat(document, "")
-        self.known_keys(document, "", ("name", "experiment", *AXES))
+        self.known_keys(document, "", ("name", "against", "experiment", *AXES))
         name = document.get("name", stem)
         if not isinstance(name, str) or name == "":
             self.problem("name", f"{name!r}, expected a text")
@@ -81,10 +84,24 @@ class _Reader:
             blocks = []
         else:
             blocks = [self.table(table, shared, f"experiment[{number}].") for number, table in enumerate(tables, 1)]
+        against = self.against(document)
+        if against is not None:  # they are run too, on everything
+            blocks = [replace(block, policies=tuple(dict.fromkeys((*block.policies, *against)))) for block in blocks]
         runs = sum(len(block) for block in blocks)
         if runs > MAX_RUNS:
             self.problem("experiment", f"{runs:,} runs, expected at most {MAX_RUNS:,}")
-        return Experiment(str(name), tuple(blocks), self.inputs.loaded(), tuple(self.inputs.power_files))
+        if against is None:
+            run = {policy for block in blocks for policy in block.policies}
+            own = chosen_against(None, [name for block in blocks for name in block.datacenters])
+            against = tuple(policy for policy in own if policy in run) or own
+        files = tuple(self.inputs.power_files)
+        return Experiment(str(name), tuple(blocks), self.inputs.loaded(), files, against)
+
+    def against(self, document: dict[str, Any]) -> tuple[str, ...] | None:
+        """The policies that savings are against; None where the file says nothing."""
+        if "against" not in document:
+            return None
+        return tuple(self.policies(document["against"], "against")) or None
 
     def table(self, table: dict[str, Any], shared: dict[str, Any], place: str) -> Block:
         table = self.flat(table, place)

@@ -20,14 +20,13 @@ from wattpack.errors import RunError, UserError
 from wattpack.experiments.curves import at
 from wattpack.experiments.executors import check_executor
 from wattpack.experiments.folder import ResultsFolder
-from wattpack.experiments.lineup import BASELINE
 from wattpack.experiments.needs import need_gpus, need_loads, need_tasks
 from wattpack.experiments.options import ARRIVALS, Offered
 from wattpack.experiments.plugins import Plugin
 from wattpack.experiments.runner import Outcome, Report, run_experiment, summarise_steady
 from wattpack.experiments.scenario import Inputs, Scenario, choice_lines
 from wattpack.experiments.spec.axes import FIRST_SEED, MAX_SEEDS, Block, Experiment
-from wattpack.experiments.spec.chosen import check_models, chosen_profile
+from wattpack.experiments.spec.chosen import check_models, chosen_against, chosen_profile
 from wattpack.experiments.tune.candidates import all_candidates
 from wattpack.experiments.tune.measured import Advice, Measured, advise, choose, front, survivors
 from wattpack.model.power import PAPER, PowerProfile
@@ -48,9 +47,14 @@ class Wanted:
     loads: tuple[float, ...] = LOADS_OF_INTEREST  # of the fill-up, read while it goes on
     steady: tuple[float, ...] = ()  # offered loads, with departures
     seeds: int = 10  # to choose with, and as many again to check
-    grar_loss: float = GRAR_LOSS  # GRAR that may be given away against FGD
+    grar_loss: float = GRAR_LOSS  # GRAR that may be given away
     profile: PowerProfile | str = PAPER.name  # a built-in name, or any profile
     arrivals: int = ARRIVALS  # of a steady state
+    against: str | Sequence[str] | None = None  # whom savings and service are compared with, the first for savings
+
+    @property
+    def compared_with(self) -> tuple[str, ...]:
+        return chosen_against(self.against, [self.datacenter])
 
 
 @dataclass(frozen=True)
@@ -75,11 +79,12 @@ def tune(
     workers: int | None = None,
     plugins: Sequence[str | Path | Plugin] = (),
 ) -> Tuned:
-    """Find the expression that saves most at the GRAR of FGD. Writes only into the folder `out`."""
+    """Find the expression that saves most and serves as much as `wanted.against`. Writes only into `out`."""
     if not 2 <= wanted.seeds <= MAX_SEEDS // 2:
         raise UserError(f"--seeds {wanted.seeds}, expected 2 to {MAX_SEEDS // 2}: no spread without a second one")
     check_executor(on, workers)
-    field = list(dict.fromkeys((BASELINE, *(candidates or all_candidates()))))
+    bases = wanted.compared_with
+    field = list(dict.fromkeys((*bases, *(candidates or all_candidates()))))
     runs = _Runs(wanted, Path(out), progress, on, workers, plugins)
     found: dict[str, Measured] = {}
     dropped: dict[str, int] = {}
@@ -87,16 +92,16 @@ def tune(
         measured = runs.measure(field, _seeds(0, count), f"{len(field)} candidates, {count} seeds")
         found |= {one.policy: one for one in measured}
         if count < wanted.seeds:
-            kept = survivors(measured, wanted.grar_loss)
+            kept = survivors(measured, wanted.grar_loss, bases)
             dropped |= dict.fromkeys((policy for policy in field if policy not in kept), count)
             field = kept
     finalists = [found[policy] for policy in field]
-    on_front, order = front(finalists), choose(finalists, wanted.grar_loss)
+    on_front, order = front(finalists), choose(finalists, wanted.grar_loss, bases)
     # The best of many looks too good on the seeds that chose it: the numbers reported come from fresh seeds.
-    again = list(dict.fromkeys([BASELINE, *order[:2], *(one.policy for one in on_front)]))
+    again = list(dict.fromkeys([*bases, *order[:2], *(one.policy for one in on_front)]))
     fresh = runs.measure(again, _seeds(wanted.seeds, wanted.seeds), f"{len(again)} finalists, fresh seeds")
     checked = {one.policy: one for one in fresh}
-    advice = advise(order[0], order[1] if len(order) > 1 else None, checked)
+    advice = advise(order[0], order[1] if len(order) > 1 else None, checked, bases)
     everything = tuple(sorted(found.values(), key=lambda one: (-len(one.seeds), -one.saving)))
     return Tuned(everything, dropped, tuple(on_front), checked, advice, runs.outcome, runs.choices())
 
@@ -154,21 +159,28 @@ class _Runs:
         )
         self.blocks.append(block)
         savings = {policy: list[NDArray[np.float64]]() for policy in policies}
+        means = {policy: list[list[float]]() for policy in policies}
         grars = {policy: list[NDArray[np.float64]]() for policy in policies}
         folder, scenarios = self._run(title)
         own = [s for s in scenarios if s.named in block.policies and s.seed in block.seeds]
         if wanted.loads:
-            self._read_fill_ups(folder, own, block, savings, grars)
+            self._read_fill_ups(folder, own, block, savings, means, grars)
         if wanted.steady:
-            self._read_steady(folder, own, block, savings, grars)
+            self._read_steady(folder, own, block, savings, means, grars)
         return [
-            Measured(policy, seeds, np.mean(savings[policy], axis=0), np.mean(grars[policy], axis=0))
+            Measured(
+                policy,
+                seeds,
+                np.mean(savings[policy], axis=0),
+                np.mean(grars[policy], axis=0),
+                tuple(np.mean(means[policy], axis=0).tolist()),
+            )
             for policy in policies
         ]
 
     def _run(self, title: str) -> tuple[ResultsFolder, tuple[Scenario, ...]]:
         """Run all blocks so far, so that experiment.json lists all runs; finished ones are not run again."""
-        experiment = Experiment("tune", tuple(self.blocks), self.inputs)
+        experiment = Experiment("tune", tuple(self.blocks), self.inputs, against=self.wanted.compared_with)
         with self.progress(title) as report:
             folder, scenarios, outcome = run_experiment(
                 experiment, self.out, report, self.on, self.workers, self.plugins
@@ -186,28 +198,44 @@ class _Runs:
         return tuple(choice_lines(self.scenarios, self.inputs))
 
     def _read_fill_ups(
-        self, folder: ResultsFolder, scenarios: Sequence[Scenario], block: Block, savings: Columns, grars: Columns
+        self,
+        folder: ResultsFolder,
+        scenarios: Sequence[Scenario],
+        block: Block,
+        savings: Columns,
+        means: Means,
+        grars: Columns,
     ) -> None:
         curves = {policy: found for (_, policy), found in folder.read(scenarios).items()}
-        base = curves[BASELINE]
+        bases = [curves[policy] for policy in self.wanted.compared_with]
         for load in self.wanted.loads:
-            if np.isnan(base.values["eopc_w"][:, at(load)]).any():
+            if np.isnan(bases[0].values["eopc_w"][:, at(load)]).any():
                 raise UserError(f"{self.wanted.trace}: no run reaches load {load:g}, expected --loads below")
         for policy in block.policies:
             own = curves[policy]
             for load in self.wanted.loads:
-                savings[policy].append(own.saving_by_seed(base)[:, at(load)])
+                savings[policy].append(own.saving_by_seed(bases[0])[:, at(load)])
+                means[policy].append([float(own.saving(base)[at(load)]) for base in bases])
                 grars[policy].append(own.values["grar"][:, at(load)])
 
     def _read_steady(
-        self, folder: ResultsFolder, scenarios: Sequence[Scenario], block: Block, savings: Columns, grars: Columns
+        self,
+        folder: ResultsFolder,
+        scenarios: Sequence[Scenario],
+        block: Block,
+        savings: Columns,
+        means: Means,
+        grars: Columns,
     ) -> None:
         rows = summarise_steady(folder, scenarios)
         for load in self.wanted.steady:
             by_policy = {row.policy: row for row in rows if row.load == load}
+            bases = [by_policy[policy] for policy in self.wanted.compared_with]
             for policy in block.policies:
-                savings[policy].append(np.array(by_policy[policy].savings(by_policy[BASELINE])))
+                savings[policy].append(np.array(by_policy[policy].savings(bases[0])))
+                means[policy].append([by_policy[policy].saving(base) for base in bases])
                 grars[policy].append(np.array([run.grar for run in by_policy[policy].runs]))
 
 
 Columns = dict[str, list[NDArray[np.float64]]]
+Means = dict[str, list[list[float]]]  # by policy and load: the saving against each, of the means over the seeds

@@ -14,9 +14,9 @@ import numpy as np
 
 from wattpack.engine.moments.options import DROP
 from wattpack.errors import RunError, UserError
-from wattpack.experiments.lineup import BASELINE
 from wattpack.experiments.plugins import Plugin
 from wattpack.experiments.runner import Outcome, Report, run_experiment, summarise_timed
+from wattpack.experiments.saving import DEFAULT_AGAINST, saved
 from wattpack.experiments.scenario import choice_lines
 from wattpack.experiments.sleep_and_caps import AUTO, sleep_text
 from wattpack.experiments.spec.axes import Block, Experiment
@@ -53,18 +53,27 @@ class TunedSleep:
 
     limit_s: float
     found: tuple[Tried, ...]  # on the seeds that choose: those that keep the wait first, by energy
-    checked: tuple[Tried, ...]  # the best of them, on fresh seeds, and FGD awake and with the default knobs
+    checked: tuple[Tried, ...]  # the best of them, on fresh seeds, and `against` awake and with the default knobs
     best: Tried | None  # on fresh seeds
     outcome: Outcome
     choices: tuple[str, ...] = ()  # what `auto` chose, and why
+    against: tuple[str, ...] = DEFAULT_AGAINST  # the policies that savings are against, with all nodes awake
 
     def keeps(self, one: Tried) -> bool:
         return one.wait_p99_s <= self.limit_s
 
     @property
     def awake(self) -> Tried:
-        """FGD with all nodes awake, on the seeds that report."""
-        return next(one for one in self.checked if one.sleep == AWAKE)
+        """The first of `against` with all nodes awake, on the seeds that report."""
+        return self.awake_under(self.against[0])
+
+    def awake_under(self, policy: str) -> Tried:
+        return next(one for one in self.checked if (one.policy, one.sleep) == (policy, AWAKE))
+
+    def saving(self, one: Tried, against: str) -> float:
+        """The share of kWh per GPU-hour delivered that is saved against a policy with all nodes awake."""
+        base = self.awake_under(against)
+        return float(saved(*(row.mean(name) for row in (one, base) for name in ("kwh", "gpu_hours"))))
 
 
 def knobs_to_try(given: str) -> tuple[str, ...]:
@@ -129,16 +138,20 @@ def tune_sleep(
     kept = [one for one in found if one.wait_p99_s <= limit_s]
     for one in kept[:CHECKED] or found[:1]:
         run([one.policy], (one.sleep,), fresh)
-    run([BASELINE], (AWAKE, first), fresh)
+    against = experiment.against
+    run(against, (AWAKE, first), fresh)
     checked = read(experiment, blocks, out, fresh)
     by_name = {(one.policy, one.sleep): one for one in checked}
     again = [by_name[one.policy, one.sleep] for one in kept[:CHECKED]]
     best = next((one for one in again if one.wait_p99_s <= limit_s), again[0] if again else None)
     wanted = dict.fromkeys(
-        [*((one.policy, one.sleep) for one in kept[:CHECKED] or found[:1]), (BASELINE, first), (BASELINE, AWAKE)]
+        [
+            *((one.policy, one.sleep) for one in kept[:CHECKED] or found[:1]),
+            *((policy, sleep) for policy in against for sleep in (first, AWAKE)),
+        ]
     )
     checked = [by_name[name] for name in wanted]
-    return TunedSleep(limit_s, tuple(found), tuple(checked), best, outcome, tuple(choices))
+    return TunedSleep(limit_s, tuple(found), tuple(checked), best, outcome, tuple(choices), against)
 
 
 def read(experiment: Experiment, blocks: Sequence[Block], out: str | Path, seeds: tuple[int, ...]) -> list[Tried]:

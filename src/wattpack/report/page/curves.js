@@ -12,7 +12,7 @@ function measuresOf(data) {
   const megawatts = data.units.eopc >= 10; // small datacenters read better in kW
   const hasSaving = data.traces.some((trace) => trace.curves.some((curve) => curve.mean.saving.length > 0));
   const all = [
-    { key: "saving", name: "Saving", unit: "% of FGD's power", scale: 1, format: percent, zeroLine: true, settled: 0.1 },
+    { key: "saving", name: "Saving", unit: `% of the W per GPU served of ${data.against}`, scale: 1, format: percent, zeroLine: true, settled: 0.1 },
     { key: "eopc", name: "EOPC", unit: megawatts ? "MW" : "kW", scale: megawatts ? 1e-6 : 1e-3, format: (v) => v.toFixed(3) + (megawatts ? " MW" : " kW"), fromZero: true },
     { key: "grar", name: "GRAR", unit: "GPU allocated / requested", scale: 1, format: (v) => v.toFixed(4) },
     { key: "allocated", name: "GPU allocated", unit: "% of capacity", scale: 100, format: percent, fromZero: true },
@@ -54,7 +54,7 @@ function allLines() {
     const unit = data.units[measure.key] * measure.scale;
     const spread = curve.spread[measure.key];
     return {
-      name, label, dash, cls: "p" + curve.policy, heavy: name === data.baseline,
+      name, label, dash, cls: "p" + curve.policy, heavy: label === data.against,
       y: once(`${trace}/${place}/${measure.key}`, () => decode(curve.mean[measure.key], unit, data.count)),
       spread: spread && spread.length ? once(`${trace}/${place}/${measure.key}/spread`, () => decode(spread, unit, data.count)) : null,
     };
@@ -124,8 +124,7 @@ function render() {
   const trace = data.traces[state.trace];
   const range = state.range || wholeRange();
   const about = measure.stacked ? `, ${data.policies[trace.curves[state.policy].policy].label}` : "";
-  const equal = measure.key === "saving" && trace.equal ? " at equal service" : "";
-  byId("chart-title").replaceChildren(`${measure.name}${equal} on ${trace.label}${about} `, element("span", `(${measure.unit})`, "unit"));
+  byId("chart-title").replaceChildren(`${measure.name} on ${trace.label}${about} `, element("span", `(${measure.unit})`, "unit"));
   byId("policy-field").hidden = !measure.stacked;
   byId("bands").closest("label").hidden = Boolean(measure.stacked) || !allLines().some((line) => line.spread);
   byId("from").value = range[0].toFixed(2);
@@ -142,7 +141,7 @@ function render() {
 
 function fillPolicies() {
   const select = byId("policy");
-  const before = select.selectedOptions.length ? select.selectedOptions[0].textContent : data.policies.find((p) => p.name === data.baseline)?.label;
+  const before = select.selectedOptions.length ? select.selectedOptions[0].textContent : data.policies.find((p) => p.label === data.against)?.label;
   select.replaceChildren();
   data.traces[state.trace].curves.forEach((curve, place) => {
     if (!curve.reasons.some((reason) => reason.length)) return;

@@ -20,7 +20,7 @@ const words = (id) => byId(id).value.split(/[\s,;]+/).filter(Boolean);
 // The request as the server takes it; options of the other kind are left out.
 export function request() {
   const shared = {
-    kind: kind(), datacenter: byId("start-datacenter").value, traces: checked("start-traces"), policies: checked("start-policies"),
+    kind: kind(), datacenter: byId("start-datacenter").value, traces: checked("start-traces"), policies: checked("start-policies"), against: byId("start-against").value,
     seeds: Number(byId("start-seeds").value), bound: byId("start-bound").checked, profile: byId("start-profile").value,
     add: words("start-add"), remove: words("start-remove"), replace: words("start-replace"),
   };
@@ -60,7 +60,7 @@ const tellWords = soon(async () => {
   const own = ready.datacenters.find((one) => one.name === byId("start-datacenter").value);
   byId("start-datacenter-text").textContent = own ? own.text : "";
   const asked = request();
-  const runs = asked.traces.length * new Set(["fgd", ...asked.policies]).size * asked.seeds;
+  const runs = asked.traces.length * new Set([asked.against || "fgd", ...asked.policies]).size * asked.seeds;
   byId("start-note").textContent = asked.traces.length === 0 ? "Choose a trace." : `${runs} runs`;
   byId("start-run").disabled = asked.traces.length === 0;
   if (asked.traces.length === 0) return;
@@ -74,6 +74,7 @@ function setUp(choices) {
   fillInputs(choices);
   for (const policy of choices.policies) pill("start-policies", policy.name, policy.label, policy.text, ["fgd", "pwr", "ocs"].includes(policy.name));
   addPolicy("pwr:0.1+fgd:0.9", "PWR 0.1 + FGD 0.9");
+  fillSelect(byId("start-against"), [["", "the default"], ...choices.policies.map((policy) => [policy.name, policy.label])], "");
   fillSelect(byId("start-profile"), choices.profiles.map((name) => [name, name]), choices.profiles[0]);
   fillSelect(byId("start-carbon"), [["", "none"], ...choices.zones], "");
   for (const id of ["alpha", "knob", "load"]) {
