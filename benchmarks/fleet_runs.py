@@ -16,7 +16,7 @@ from wattpack.choose.search import BASELINE
 from wattpack.datasets.inflation import node_order, seeded
 from wattpack.experiments.bound.curves import arrived_by, with_bound
 from wattpack.experiments.checked_json import read_checked, write_checked
-from wattpack.experiments.curves import CPU_ONLY, LEAST, Curves, at, read_at_loads
+from wattpack.experiments.curves import CPU_ONLY, LEAST, Curves, Results, at, read_at_loads
 from wattpack.experiments.digests import digest
 from wattpack.experiments.fill_up import run_seed
 from wattpack.experiments.steady import run_steady
@@ -128,7 +128,7 @@ def _records(
 ) -> list[tuple[Record, str]]:
     """Of fill-ups: GRAR, watts per GPU served, and the gap to the least power at the policy's own service."""
     gpus, trace = fleet.datacenter.gpu_milli / 1000, setting.trace
-    results = {(trace.name, own.policy): own for own in curves}
+    results = Results({(trace.name, own.policy): own for own in curves})
     if bound and curves:
         profile, folder = PROFILES[setting.profile], make_folder(kept / "bounds")
         results = with_bound(

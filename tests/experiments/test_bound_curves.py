@@ -22,7 +22,8 @@ TRACE = make_workload(
 
 def results() -> Results:
     read = read_at_loads(run_seed(DATACENTER, TRACE, parse("fgd"), 1))
-    return {("tasks", "fgd"): Curves("tasks", "fgd", (1,), {name: read[name][None, :] for name in COLUMNS})}
+    curves = Curves("tasks", "fgd", (1,), {name: read[name][None, :] for name in COLUMNS})
+    return Results({("tasks", "fgd"): curves})
 
 
 def test_a_curve_follows_the_bound_at_loads_that_were_not_solved() -> None:

@@ -188,7 +188,7 @@ def test_base_power_is_in_the_summary_after_the_fixed_columns_and_adds_up(tmp_pa
     with (tmp_path / "out" / "summary.csv").open(newline="") as file:
         header, *rows = list(csv.reader(file))
     assert ",".join(header[:10]) == "trace,policy,load,eopc_w,cpu_w,gpu_w,saving,grar,fragmentation_milli,seeds"
-    assert header[-1] == "base_w"
+    assert header[-2:] == ["base_w", "against"]
     filled = [dict(zip(header, row, strict=True)) for row in rows if row[3]]
     assert {row["profile"] for row in filled} == {"measured+own"}
     assert {row["base_w"] for row in filled} == {"133.5"}
