@@ -169,7 +169,9 @@ def test_metrics_tell_power_decisions_and_times() -> None:
 
 def test_metrics_tell_closed_nodes_with_their_reasons() -> None:
     async def test(front: Front) -> None:
-        front.client.add_pod("odd", count=2, node="a")  # shares of two GPUs: cannot be read
+        front.client.add_pod("odd", node="a")
+        (asks,) = front.client.pods["odd"]["spec"]["containers"]
+        asks["resources"]["limits"] = {"gpu.intel.com/i915": "1"}  # which nobody counts
         await front.service.pods.relist()
         assert front.service.state()["closed_nodes"].keys() == {"a"}
         _, text = await front.ask("GET", "/metrics")
