@@ -11,6 +11,7 @@ import numpy as np
 
 from wattpack.kube.claim_binding import ClaimsTakenError, ClaimsUnknownError
 from wattpack.kube.client import NO_ANSWER, ApiError
+from wattpack.kube.closed_nodes import NOT_OURS
 from wattpack.kube.gpus import bits, gpu_numbers
 from wattpack.kube.objects import Pod, Unreadable
 from wattpack.kube.read_pod import binding_annotations
@@ -61,6 +62,9 @@ class Binder:
             return f"uid {args.pod_uid} is that of pod {pod.namespace}/{pod.name}"
         if reservation.state is State.SEEN:
             return "" if reservation.node == args.node else f"the pod is on {reservation.node} already"
+        if pod.only_by:
+            self.service.view.cluster.forget(pod.uid)
+            return NOT_OURS.format(pod.only_by)
         if why := self.service.view.cluster.why_not_bind(reservation):
             if reservation.state is not State.BOUND:
                 self.service.view.cluster.forget(pod.uid)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from wattpack.kube.dialects import DIALECTS
 from wattpack.kube.dialects.dra import DRA
 from wattpack.kube.dialects.mig import MIG
 from wattpack.kube.facts import PodFacts
@@ -11,6 +12,8 @@ CUT = "has MIG devices: only pods that ask for those"
 CLAIMED = "gives out its GPUs by resource claims"
 NO_DEVICES = "has no devices that serve the claims"
 FOREIGN = "offers GPUs in another dialect"
+NOT_OURS = "only {} gives GPUs to such pods: they are counted, not placed"
+THEIRS = "its GPUs are given out by {} alone"
 
 
 # For a metric: the same reasons as one word each.
@@ -24,6 +27,8 @@ class ClosedNodes:
         self.doubtful: dict[str, str] = {}  # closed to all pods with GPUs
         self.cut: dict[str, str] = {}  # closed to those that ask for no MIG devices
         self.words: dict[str, frozenset[str]] = {}  # nodes that offer GPUs in dialects' own words, and in which
+        self.theirs: dict[str, str] = {}  # whose GPUs only another scheduler gives out, where we choose nodes
+        self.choosing = False  # whether pods are placed as decided here, not only counted
         self.claimed: dict[str, str] = {}  # closed to those that do not ask by resource claims
         self._foreign: dict[str, dict[str, str]] = {}  # by dialect: nodes in other words only; kept, as it is long
 
@@ -34,6 +39,11 @@ class ClosedNodes:
                 table[node] = why
             else:
                 table.pop(node, None)
+        schedulers = {DIALECTS[name].only_by for name in words} - {""} if self.choosing else set()
+        if schedulers:
+            self.theirs[node] = THEIRS.format(" and ".join(sorted(schedulers)))
+        else:
+            self.theirs.pop(node, None)
         if self.words.get(node, frozenset()) != words:
             self._foreign.clear()
             self.words[node] = words
@@ -55,7 +65,7 @@ class ClosedNodes:
         """Nodes that take no such pod, and why."""
         if pod.task.num_gpu == 0:
             return {}
-        found = dict(self.doubtful)
+        found = dict(self.doubtful) | self.theirs
         if pod.dialect != DRA.name:
             found |= self.claimed
         if pod.dialect != MIG.name:
@@ -73,4 +83,4 @@ class ClosedNodes:
 
     def all(self) -> dict[str, str]:
         """Nodes that are closed to any pod with GPUs, for people."""
-        return self.cut | self.doubtful
+        return self.theirs | self.cut | self.doubtful

@@ -17,7 +17,7 @@ from wattpack.engine.core.engine import Engine
 from wattpack.engine.core.state import BASE_POWER, CPU_POWER, FRAGMENTATION, GPU_POWER, MICRO
 from wattpack.engine.live.one_decision import Choice, consider, place_one, release_one
 from wattpack.kube.auto import Auto
-from wattpack.kube.closed_nodes import NO_DEVICES, ClosedNodes
+from wattpack.kube.closed_nodes import NO_DEVICES, NOT_OURS, ClosedNodes
 from wattpack.kube.cluster_engine import ClusterEngine
 from wattpack.kube.decision import Decision, new_decision
 from wattpack.kube.facts import NodeFacts, PodFacts
@@ -149,6 +149,8 @@ class Cluster:
 
     def closed_to(self, pod: PodFacts) -> dict[str, str]:
         """Nodes that take no such pod although they may have room, and why."""
+        if self.closed.choosing and pod.only_by:
+            return dict.fromkeys(self.nodes, NOT_OURS.format(pod.only_by))
         return self.closed.to(pod)
 
     @property

@@ -47,4 +47,5 @@ class PodFacts(NamedTuple):
     # What it holds on its node: where the GPUs are named otherwise than by `gpus`, and where no task can say it (shares
     # of several GPUs at once, a request that cannot be read). Then `task` is without GPUs.
     holds: tuple[Held, ...] = ()
+    only_by: str = ""  # the scheduler that alone can give it its GPUs: others may count it, not place it
     doubt: str = ""  # why what it asks for cannot be read: `holds` is the most that it can hold then

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import TypedDict
 
 from wattpack.kube.choose_devices import choose_devices
+from wattpack.kube.closed_nodes import NOT_OURS
 from wattpack.kube.decision import Decision
 from wattpack.kube.dra.taken import Taken
 from wattpack.kube.facts import PodFacts
@@ -98,7 +99,7 @@ def fit(view: View, pod: Pod) -> Decision | None:
     usable = view.usable(pod, facts)
     refusals = view.why_not(pod, facts)
     names = [name for name, why in refusals.items() if why == ""]
-    note = "\n".join([NOT_CHECKED, *blocked_line(view), *not_open_line(refusals)])
+    note = "\n".join([NOT_CHECKED, *not_ours_line(facts), *blocked_line(view), *not_open_line(refusals)])
     demands = view.claims.demands(pod, view.listed()) if view.claims is not None and usable is not None else []
     if view.claims is None or not demands:
         return costed_decision(view, facts, names, note, usable)
@@ -112,6 +113,11 @@ def fit(view: View, pod: Pod) -> Decision | None:
         return chosen.decision
     devices = ", ".join(f"{result.pool}/{result.device}" for found in chosen.allocated.values() for result in found)
     return costed_decision(view, chosen.pod, names, f"devices: {devices}\n{note}", chosen.usable)
+
+
+def not_ours_line(facts: PodFacts) -> list[str]:
+    """One line if `wattpack serve` would not place the pod, wherever there is room."""
+    return [f"`wattpack serve` does not place it: {NOT_OURS.format(facts.only_by)}"] if facts.only_by else []
 
 
 def blocked_line(view: View) -> list[str]:

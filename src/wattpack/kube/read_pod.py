@@ -10,6 +10,7 @@ from wattpack.kube.dialects import DIALECTS, foreign_name, most_held
 from wattpack.kube.dialects.dialect import Asked, GpuRequest
 from wattpack.kube.dialects.mig import SLICES as MIG_SLICES
 from wattpack.kube.dialects.node_devices import TIME_SLICED, WHOLE
+from wattpack.kube.dialects.vgpu import MODEL_ANNOTATIONS
 from wattpack.kube.facts import MAX_AMOUNT, Held, PodFacts
 from wattpack.kube.objects import NodeSelectorTerm, Pod, Unreadable
 from wattpack.kube.pod_requests import pod_requests
@@ -47,8 +48,18 @@ def read_pod(pod: Pod, reading: Reading, on_model: str = "") -> PodFacts:
         dialect,
         of_node=belongs_to_node(pod),
         holds=holds,
+        only_by=_only_by(pod, dialect),
         doubt=doubt,
     )
+
+
+def _only_by(pod: Pod, dialect: str) -> str:
+    """The scheduler without whose annotations a pod of this dialect gets no GPU; "" for whole GPUs in plain words."""
+    own = DIALECTS.get(dialect)
+    if own is None or own.only_by == "":
+        return ""
+    asked, said = pod_requests(pod)[0], pod.metadata.annotations.keys() - MODEL_ANNOTATIONS
+    return own.only_by if any(map(own.owns, [*(name for name in asked if asked[name]), *said])) else ""
 
 
 class _Read(NamedTuple):

@@ -164,7 +164,7 @@ async def run_shadow(service: Service) -> None:
     while True:
         await asyncio.sleep(SHADOW_EVERY_S)
         shadow = service.shadow
-        if shadow is not None and (seen := shadow.same + shadow.other + shadow.nowhere) != logged:
+        if shadow is not None and (seen := shadow.table()["pods_placed_since_start"]) != logged:
             logged = seen
             log.info("%s", shadow.words())
 

@@ -19,7 +19,7 @@ from wattpack.kube.view import View
 SHOWN = 200  # latest pods in the table
 
 
-Agreement = Literal["same", "other_node", "nowhere"]
+Agreement = Literal["same", "other_node", "nowhere", "not_ours"]
 
 
 class ShadowRow(TypedDict):
@@ -42,6 +42,7 @@ class ShadowTable(TypedDict):
     same_node: int
     other_node: int
     policy_has_no_room: int
+    not_ours: int  # pods that only their own scheduler may place: they stay where it put them
     cluster_w: float
     cluster_under_policy_w: float
     estimated_saving_w: float
@@ -59,7 +60,7 @@ class Shadow:
         self.own = view.cluster.empty_copy()
         self.started = False
         self.rows: deque[ShadowRow] = deque(maxlen=SHOWN)
-        self.same = self.other = self.nowhere = 0
+        self.same = self.other = self.nowhere = self.not_ours = 0
         view.before_bound = self.pod_bound
 
     def start(self) -> None:
@@ -96,8 +97,15 @@ class Shadow:
                 return False
             self.view.claim_pods.refresh()
             self.nodes_changed()
-        names = self.view.eligible_nodes(pod, facts)
         real, own = self.view.cluster, self.own
+        if facts.only_by or (facts.holds and facts.task.num_gpu == 0):  # we would not place it, or cannot say it
+            before = real.power_w()
+            real.update_pod(facts)
+            own.update_pod(facts)
+            self.not_ours += 1
+            self.note(facts, real.power_w() - before, "", 0.0, "not_ours")
+            return True
+        names = self.view.eligible_nodes(pod, facts)
         usable = self.view.usable(pod, facts) if facts.dialect == DRA.name else None
         decision = real.decide(facts, names, usable)
         wanted = decision.node if decision is not None else ""
@@ -111,10 +119,14 @@ class Shadow:
         else:  # the policy finds no node where the scheduler found one: both clusters must carry the same pods
             own.update_pod(facts)
         outcome: Agreement = "nowhere" if not wanted else "same" if wanted == facts.node else "other_node"
-        self.metrics.count("wattpack_shadow_pods_total", agreement=outcome)
         self.same += outcome == "same"
         self.other += outcome == "other_node"
         self.nowhere += outcome == "nowhere"
+        self.note(facts, actual_watts, wanted, watts, outcome)
+        return True
+
+    def note(self, facts: PodFacts, actual_watts: float, wanted: str, watts: float, outcome: Agreement) -> None:
+        self.metrics.count("wattpack_shadow_pods_total", agreement=outcome)
         self.rows.append(
             {
                 "pod": f"{facts.namespace}/{facts.name}",
@@ -126,17 +138,18 @@ class Shadow:
                 "agreement": outcome,
             }
         )
-        return True
 
     def words(self) -> str:
         """The table in one line, for the log."""
         table = self.table()
         counts = table["pods_placed_since_start"], table["same_node"], table["other_node"], table["policy_has_no_room"]
+        theirs = f", {self.not_ours} that only their own scheduler may place" if self.not_ours else ""
         return (
-            "shadow: {} pods placed since the start, {} on the policy's node, {} on another, {} where it has no room; "
-            "cluster {:.0f} W, under {} {:.0f} W ({:+.1f} % saved)"
+            "shadow: {} pods placed since the start, {} on the policy's node, {} on another, {} where it has no room{}"
+            "; cluster {:.0f} W, under {} {:.0f} W ({:+.1f} % saved)"
         ).format(
             *counts,
+            theirs,
             table["cluster_w"],
             table["policy"],
             table["cluster_under_policy_w"],
@@ -144,7 +157,7 @@ class Shadow:
         )
 
     def table(self) -> ShadowTable:
-        pods = self.same + self.other + self.nowhere
+        pods = self.same + self.other + self.nowhere + self.not_ours
         actual_w, own_w = self.view.cluster.power_w(), self.own.power_w()
         return {
             "policy": self.own.in_step.policy_text,
@@ -152,6 +165,7 @@ class Shadow:
             "same_node": self.same,
             "other_node": self.other,
             "policy_has_no_room": self.nowhere,
+            "not_ours": self.not_ours,
             "cluster_w": actual_w,
             "cluster_under_policy_w": own_w,
             "estimated_saving_w": actual_w - own_w,

@@ -45,6 +45,7 @@ class View:
         self.config, self.claims = config, claims  # None: claims are not watched, so any of them may be for GPUs
         self.reads_claims = claims is not None and reads_claims(self.reading.dialect)
         self.cluster = config.cluster()
+        self.cluster.closed.choosing = config.mode == "choose"
         self.nodes: dict[str, Node] = {}
         self.uids: dict[tuple[str, str], str] = {}  # namespace, name -> uid
         self.pods: dict[str, PodFacts] = {}  # by uid; finished pods are not kept

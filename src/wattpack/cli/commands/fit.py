@@ -66,6 +66,7 @@ def fit_command(
         settings = with_power(read_config(config), profile, power)
         if policy is not None:
             settings = checked(msgspec.structs.replace(settings, policy=policy), "--policy")
+        settings = msgspec.structs.replace(settings, mode="shadow")  # where there is room, whoever places the pod
         cluster = read_cluster_files(file) if file else asyncio.run(ask_cluster(kubeconfig))
         if cluster.forbidden:
             note(f"{', '.join(cluster.forbidden)}: {NO_RIGHT}")
