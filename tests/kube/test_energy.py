@@ -35,6 +35,18 @@ async def test_a_namespace_has_what_its_pods_add_by_their_shares() -> None:
 
 
 @in_a_loop
+async def test_a_pod_whose_gpus_nobody_names_has_the_watts_of_those_that_it_is_counted_on() -> None:
+    client = InMemory()
+    client.add_node("a", gpus=4)
+    in_namespace(client, "p", "one", milli=1000, count=2, node="a")  # no index: of another scheduler
+    in_namespace(client, "q", "two", milli=500, count=2, node="a")  # shares of two GPUs at once: no task says it
+    service = await started(client)
+    found = await watts_by_namespace(service.view.cluster)
+    # Each has two T4 at 60 W above idle, and half a socket at 105 W.
+    assert found == {"one": pytest.approx(2 * 60 + 52.5), "two": pytest.approx(2 * 60 + 52.5)}
+
+
+@in_a_loop
 async def test_namespaces_and_idle_nodes_add_up_to_the_cluster() -> None:
     service = await two_teams()
     await count_energy(service)

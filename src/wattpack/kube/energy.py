@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from wattpack.kube.cluster import Cluster
+from wattpack.kube.cluster_engine import rows_of
 from wattpack.kube.gpus import gpu_numbers
 from wattpack.model.power import GPU_MILLI, draw_table_mw, nodes_power_mw
 
@@ -98,7 +99,7 @@ async def watts_by_namespace(cluster: Cluster) -> dict[str, float]:
         return {}
     index, own = dict(cluster.index), cluster.in_step
     nodes = engine.state.nodes
-    held = [(held.pod.namespace, held.node, held.task, held.gpus) for held in cluster.reservations]
+    held = [(one.pod.namespace, one.node, *row) for one in cluster.reservations for row in rows_of(one)]
     used = GPU_MILLI - nodes.gpu_left.astype(np.int64)
     table = draw_table_mw(engine.datacenter.models, engine.profile)
     there = np.arange(used.shape[1]) < nodes.gpus[:, None]
