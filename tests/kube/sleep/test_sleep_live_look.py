@@ -13,6 +13,7 @@ from kube.api_in_memory import in_a_loop, started
 from kube.sleep.made import Killed, World
 from wattpack.kube.client import ApiError
 from wattpack.kube.config import LeaseConfig
+from wattpack.kube.sleep import record
 from wattpack.kube.sleep.config import SleepConfig
 from wattpack.kube.sleep.dry_run import looked_at
 from wattpack.kube.sleep.states import State
@@ -37,6 +38,19 @@ async def marked(**more: Any) -> World:
     await world.step(600)
     assert world.state("n0") is State.MARKED
     return world
+
+
+@in_a_loop
+async def test_a_node_that_only_seems_empty_is_not_even_marked_and_takes_no_part_of_the_rate() -> None:
+    world = World(machines=2, per_hour=1)
+    await world.start()
+    await world.step()
+    world.silent = True
+    bind_late(world)
+    await world.step(600)
+    assert (world.api.patches, told(world)[0].partition(":")[0]) == ([], "stays awake")
+    await world.until("n1", State.ASLEEP, 30)
+    assert world.is_open("n0")
 
 
 @pytest.mark.parametrize("state", [State.AWAKE, State.MARKED, State.DRAINING])
@@ -96,9 +110,9 @@ async def test_a_pod_bound_between_two_orders_is_not_ordered_off_again_and_wakes
     bind_late(world)
     await world.step(times=100)
     assert world.machines.orders == [("off", "n0")]
-    record = world.record("n0")
-    assert record is not None
-    assert f"pod {WORKLOAD} is on it" in record.wake
+    remembered = world.record("n0")
+    assert remembered is not None
+    assert f"pod {WORKLOAD} is on it" in remembered.wake
     world.end_slow()
     await world.until("n0", State.AWAKE)
     assert world.machines.on["n0"]
@@ -127,10 +141,8 @@ async def test_a_machine_that_does_not_follow_and_has_a_pod_by_now_is_opened_aga
 @pytest.mark.parametrize("fault", [ApiError(0, "no answer"), ApiError(403, "pods is forbidden"), ApiError(410, "gone")])
 def test_without_a_live_look_no_machine_goes_off_and_people_are_told(fault: ApiError) -> None:
     async def test() -> None:
-        world = await World(machines=1, drain_timeout="2m").start()
-        await world.step()
+        world = await marked(drain_timeout="2m")
         world.api.live_fault = fault
-        await world.step(600)
         await world.until("n0", State.DRAINING)
         await world.step(times=60)
         assert (world.state("n0"), world.machines.orders) == (State.DRAINING, [])
@@ -138,8 +150,9 @@ def test_without_a_live_look_no_machine_goes_off_and_people_are_told(fault: ApiE
         assert f"what is on it cannot be read: {fault}" in words
         await world.until("n0", State.AWAKE, 100)
         assert world.machines.orders == []
+        await world.step(1200, times=5)
+        assert world.is_open("n0")  # nor is it marked again
         world.api.live_fault = None
-        await world.step(1200)
         await world.until("n0", State.ASLEEP)
 
     in_a_loop(test)()
@@ -442,6 +455,59 @@ async def test_a_node_that_another_replica_has_opened_is_not_ordered_off_by_one_
     assert world.is_open("n0")
 
 
+@in_a_loop
+async def test_a_replica_that_gets_the_lease_back_counts_the_time_from_the_mark_that_is_there_now() -> None:
+    """It marked the node itself long ago; another one has opened it, used it, and marked it again just now."""
+    world = World(machines=1, binding_timeout="5m")
+    await world.start("one", lease=LeaseConfig(duration_s=1))
+    await world.step()
+    await world.step(600)
+    await world.step(times=100)
+    assert world.state("n0") is State.MARKED
+    one = world.service
+    one.lease.until_s = 0.0  # it does not renew it, and does no step
+    world.api.lease = None
+    await world.start("two")
+    world.api.annotate("n0", "wattpack.io/sleep-ask", "wake")
+    await world.step(times=2)
+    assert world.is_open("n0")
+    await world.until("n0", State.MARKED)
+    world.service = one
+    await world.step(times=200)
+    assert one.sleep is not None
+    assert one.sleep.acting
+    assert (world.state("n0"), world.machines.orders) == (State.MARKED, [])
+
+
+@in_a_loop
+async def test_a_node_that_another_one_has_marked_again_while_this_one_stood_still_waits_for_the_whole_time() -> None:
+    """As if the process had been stopped: it never saw that the lease was gone."""
+    world = await marked(binding_timeout="5m")
+    one = world.service
+    await world.start("two")
+    world.api.annotate("n0", "wattpack.io/sleep-ask", "wake")
+    await world.step(times=2)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(record, "now_text", lambda: "2026-01-05T10:00:00Z")  # later than the first mark
+        await world.until("n0", State.MARKED)
+    world.service = one
+    await world.step(times=200)
+    assert (world.state("n0"), world.machines.orders) == (State.MARKED, [])
+
+
+@in_a_loop
+async def test_under_the_label_that_stops_it_no_order_to_switch_off_is_repeated() -> None:
+    world = World(machines=1)
+    world.machines.stuck.add("n0")
+    await world.start()
+    await world.step()
+    await world.step(600)
+    await world.until("n0", State.TURNING_OFF)
+    world.api.labels["wattpack.io/sleep"] = "off"
+    await world.step(times=100)
+    assert world.machines.orders == [("off", "n0")]
+
+
 # ---- what is written down
 
 
@@ -455,7 +521,7 @@ def test_each_power_order_is_logged_with_its_reason_and_the_versions_it_is_based
 
     caplog.set_level("INFO", "wattpack")
     in_a_loop(test)()
-    lines = [record.getMessage() for record in caplog.records if "power o" in record.getMessage()]
+    lines = [line.getMessage() for line in caplog.records if "power o" in line.getMessage()]
     off, on = lines
     assert off.startswith("sleep: power off n0: empty for 10m; 0 pods of its own; read live: pods at ")
     assert "resource claims at " in off

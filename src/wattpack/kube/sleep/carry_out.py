@@ -142,7 +142,8 @@ class CarryOut:
         promised = keeper.promises.on(name)
         wake = record.wake or (keeper.why_wake(name) if record.state is State.TURNING_OFF else "")
         again_s = keeper.now_s() - self.ordered_s.get(name, float("-inf"))
-        again = record.state in (State.TURNING_OFF, State.TURNING_ON) and again_s >= ORDER_AGAIN_S
+        ordered = record.state is State.TURNING_ON or (record.state is State.TURNING_OFF and not keeper.stopped)
+        again = ordered and again_s >= ORDER_AGAIN_S
         changed = msgspec.structs.replace(record, promised=promised, wake=wake, asked=record.asked + again)
         if changed != record and not await self.patch(node, write(node, changed)):
             return
@@ -212,6 +213,13 @@ class CarryOut:
             await self.enter(node, record, next_state(record.state, Event.HELD), why, Event.HELD)
         elif not record.wake:  # an earlier order may still be followed: the node wakes then, or when that is too late
             await self.patch(node, write(node, msgspec.structs.replace(record, wake=why)))
+
+    def stays_awake(self, node: Node, why: str) -> None:
+        """The watches show nothing on the node, and a live look did: it is not marked, and not tried again soon."""
+        name, keeper = node.metadata.name, self.keeper
+        self.resting_until_s[name] = keeper.now_s() + REST_S
+        log.info("sleep: %s stays awake: %s", name, why)
+        keeper.service.events.add_node(node, "Warning", "WattpackNotSwitchedOff", f"stays awake: {why}")
 
     def cannot_look(self, node: Node, fault: ApiError) -> None:
         """Without a live look no machine goes off: people are told, since it may be a right that is missing."""

@@ -22,6 +22,7 @@ from wattpack.kube.sleep.record import (
     has_woken,
     is_marked,
     machine_of,
+    record_of,
 )
 from wattpack.kube.sleep.states import COMING, Event, State
 from wattpack.kube.switches.switch import Power, SwitchError
@@ -39,7 +40,7 @@ Found = tuple[Event, str]
 class FindOut:
     def __init__(self, keeper: Keeper) -> None:
         self.keeper = keeper
-        self.entered: dict[str, tuple[State, float]] = {}
+        self.entered: dict[str, tuple[State, str, float]] = {}  # state, `since` of its record, first seen at
         self.read_s: dict[str, float] = {}  # when the power was last read
         self.looked_s: dict[str, float] = {}  # when a live look was last tried
         self.seen_on: set[str] = set()  # nodes asleep whose machine was on when it was last read
@@ -49,45 +50,64 @@ class FindOut:
         self.entered, self.read_s, self.looked_s = before.entered, before.read_s, before.looked_s
         self.seen_on, self.seen_not_ready = before.seen_on, before.seen_not_ready
 
+    def forget(self) -> None:
+        """Another replica may have acted meanwhile: what was seen before may be of another night."""
+        self.entered.clear()
+        self.seen_on.clear()
+        self.seen_not_ready.clear()
+
     def saw(self, node: Node, state: State) -> None:
         """The node as it is at the beginning of a step."""
         if not is_ready(node):
             self.seen_not_ready.add(node.metadata.name)
         elif state is State.AWAKE:
             self.seen_not_ready.discard(node.metadata.name)
-        self.note_time(node.metadata.name, state)
+        self.note_time(node, state)
 
     def came_to(self, node: Node, state: State) -> None:
         """The node has come to a new state."""
         name = node.metadata.name
         self.entered.pop(name, None)
-        self.note_time(name, state)
+        self.note_time(self.keeper.carry_out.node(name), state)
         self.read_s.pop(name, None)
         if state is State.ASLEEP:
             self.seen_on.discard(name)
             if is_ready(node):
                 self.seen_not_ready.discard(name)
 
-    def note_time(self, name: str, state: State) -> float:
-        """Seconds since this process first saw the node in the state; to turn on and to wake share one time."""
-        now_s = self.keeper.now_s()
+    def note_time(self, node: Node, state: State) -> float:
+        """Seconds since this process first saw the node in the state; to turn on and to wake share one time.
+
+        The same state written anew, which `since` shows, is another one: a node may have been awake in between.
+        """
+        name, now_s, record = node.metadata.name, self.keeper.now_s(), record_of(node)
+        since = record.since if record is not None and state not in COMING else ""
         known = self.entered.get(name)
-        if known is None or not (known[0] is state or (known[0] in COMING and state in COMING)):
-            self.entered[name] = state, now_s
-        return now_s - self.entered[name][1]
+        same = known is not None and (known[:2] == (state, since) or (known[0] in COMING and state in COMING))
+        if not same:
+            self.entered[name] = state, since, now_s
+        return now_s - self.entered[name][2]
 
     async def happened(self, node: Node, record: Record | None) -> Found | None:
         keeper, name = self.keeper, node.metadata.name
         if record is None:
             if name not in keeper.starting:
                 return None
-            return Event.SLEEP, "its pods may move" if name in keeper.sight.busy else f"empty for {keeper.config.idle}"
+            if name in keeper.sight.busy:
+                return Event.SLEEP, "its pods may move"
+            seen = await self.look(node)
+            if seen is None or seen.held:  # a cordon for nothing would only take room from others
+                keeper.rate.take_back()
+                if seen is not None:
+                    keeper.carry_out.stays_awake(node, seen.words())
+                return None
+            return Event.SLEEP, f"empty for {keeper.config.idle}"
         told = asked_of(node) == WAKE or (asked_of(node) == HOLD and record.state is not State.GIVEN_UP)
         if record.state is State.LEFT_ALONE:
             return (Event.TOLD, "asked for by a person") if asked_of(node) == WAKE else None
         if touched := touched_by(node, record):
             return Event.TOUCHED, touched
-        elapsed_s = self.note_time(name, record.state)
+        elapsed_s = self.note_time(node, record.state)
         if record.state in (State.MARKED, State.DRAINING):
             if told:
                 return Event.TOLD, "asked for by a person"

@@ -103,6 +103,8 @@ class Keeper:
             self.tell_engine()
             self.tell_advice()
             return
+        if self.service.lease.left_s() <= 0:
+            self.carry_out.find_out.forget()
         self.acting = await self.service.lease.held_while_idle()
         self.tell_engine()
         if not self.acting:

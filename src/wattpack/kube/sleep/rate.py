@@ -22,6 +22,10 @@ class Rate:
         """A node is sent to sleep now."""
         self.sent_s.append(self.now_s())
 
+    def take_back(self) -> None:
+        """The node counted last, or one like it, is not sent to sleep after all."""
+        self.sent_s.pop()
+
     def used(self, nodes: Iterable[Node]) -> int:
         """Nodes sent to sleep within an hour by this process, or by any as the Nodes say: the larger number."""
         while self.sent_s and self.now_s() - self.sent_s[0] > HOUR_S:
