@@ -131,6 +131,7 @@ class ChaosProxy:
         for task in left:
             task.cancel()
         await asyncio.gather(*left, return_exceptions=True)
+        await asyncio.sleep(0.1)  # transports that were closed just now are gone in a later turn of the loop
 
     async def _handle(self, request: web.Request) -> web.StreamResponse:
         path = request.path_qs
