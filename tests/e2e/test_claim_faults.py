@@ -26,7 +26,7 @@ from e2e.scene import LEASE_S, MODELS, SETTLE_S
 
 pytestmark = pytest.mark.e2e
 
-FINALIZER, ALLOCATION, BINDING = r"/resourceclaims/[^/]+$", r"/resourceclaims/[^/]+/status$", r"/pods/[^/]+/binding$"
+FINALIZER, ALLOCATION, BINDING = r"/resourceclaims/[^/]+$", r"/resourceclaims/[^/]+/status$", r"/pods/[^/]+/binding\?"
 WATCH_S = 0.5  # a change of a slice is shown by then; nothing orders it before the write of a claim
 WRITES = {"finalizer": ("PATCH", FINALIZER), "allocation": ("PATCH", ALLOCATION), "binding": ("POST", BINDING)}
 

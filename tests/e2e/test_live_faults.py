@@ -24,7 +24,7 @@ from e2e.scene import LEASE_S, PODS_IN_ALL, Scene
 
 pytestmark = pytest.mark.e2e
 
-BINDING = r"/pods/[^/]+/binding$"
+BINDING = r"/pods/[^/]+/binding\?"
 WATCH_PODS = r"^/api/v1/pods\?.*watch=(1|true)"
 GONE = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Expired", "code": 410}
 

@@ -90,16 +90,32 @@ async def answer_watch(api: InMemory, request: web.Request) -> web.StreamRespons
     return response
 
 
-@contextlib.asynccontextmanager
-async def behind_a_proxy(api: InMemory) -> AsyncIterator[tuple[Client, Proxy]]:
-    """A client that reaches the API server through the proxy."""
+def app_of(api: InMemory) -> web.Application:
     app = web.Application()
 
     async def handle(request: web.Request) -> web.StreamResponse:
         return await answer_request(api, request)
 
     app.router.add_route("*", "/{path:.*}", handle)
-    async with TestServer(app) as server:
+    return app
+
+
+@contextlib.asynccontextmanager
+async def served(api: InMemory) -> AsyncIterator[str]:
+    """Its address. What it was asked for is done even if the client has gone, as by a real server."""
+    runner = web.AppRunner(app_of(api), shutdown_timeout=0.1)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    try:
+        yield f"http://127.0.0.1:{runner.addresses[0][1]}"
+    finally:
+        await runner.cleanup()
+
+
+@contextlib.asynccontextmanager
+async def behind_a_proxy(api: InMemory) -> AsyncIterator[tuple[Client, Proxy]]:
+    """A client that reaches the API server through the proxy."""
+    async with TestServer(app_of(api)) as server:
         assert server.port is not None
         proxy = Proxy(server.port)
         await proxy.start()

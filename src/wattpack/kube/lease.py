@@ -180,7 +180,8 @@ class Lease:
             await self.release()
 
     async def release(self) -> None:
-        if not self.config.enabled or self.left_s() <= 0:
+        """Also one that has run out, as long as our name is in it."""
+        if not self.config.enabled or self.until_s == 0.0:
             return
         self.until_s = 0.0
         try:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("wattpack")
 AT_ONCE = 32  # pods asked about in one step
-DRAIN_EVERY_S, SAY_EVERY_S = 1.0, 10.0
+DRAIN_ASK_EVERY_S, DRAIN_LOOK_EVERY_S, SAY_EVERY_S = 1.0, 0.05, 10.0
 
 
 class Settler:
@@ -55,16 +55,18 @@ class Settler:
 
         Another replica that decides before that does not know of them, and would give their GPUs away again.
         """
-        said_s = float("-inf")
+        asked_s = said_s = float("-inf")
         while self.busy:
-            open_ones = self.unsure()
-            if time.monotonic() - said_s > SAY_EVERY_S:
-                said_s = time.monotonic()
+            open_ones, now_s = self.unsure(), time.monotonic()
+            if now_s - said_s > SAY_EVERY_S:
+                said_s = now_s
                 names = ", ".join(f"{one.pod.namespace}/{one.pod.name}" for one in open_ones)
                 log.info("stopping: waiting for the outcome of Bindings (%s)", names or "under way")
-            await asyncio.gather(*(self.ask(reservation) for reservation in open_ones))
-            if self.busy:
-                await asyncio.sleep(DRAIN_EVERY_S)
+            if now_s - asked_s > DRAIN_ASK_EVERY_S:
+                asked_s = now_s
+                await asyncio.gather(*(self.ask(reservation) for reservation in open_ones))
+            else:
+                await asyncio.sleep(DRAIN_LOOK_EVERY_S)
 
     async def ask(self, reservation: Reservation) -> None:
         """Read the pod, and keep, move or end its reservation accordingly."""
