@@ -92,3 +92,17 @@ def test_pods_that_say_their_gpus_come_before_those_that_were_guessed_when_a_nod
         cluster.engine()
     assert cluster.conflicts == {}
     assert left(cluster)["n0"][2][:4] == [0, 0, 0, 1000]
+
+
+@pytest.mark.parametrize("bound", [False, True])
+def test_a_pod_whose_gpu_is_not_shown_takes_no_room_from_one_whose_gpu_is(bound: bool) -> None:
+    """Three GPUs, one is hidden: half of it has to be held elsewhere, but not on the GPU that a Binding carries."""
+    cluster = make_cluster()
+    cluster.update_node(make_node("n0", gpus=3))
+    cluster.update_pod(make_pod("hidden", HALF, "n0", (2,)))
+    reservation = cluster.assume(make_pod("a", WHOLE), "n0", (0,), 0.0)
+    if bound:
+        cluster.reservations.bind(reservation)
+    cluster.update_node(make_node("n0", gpus=2))
+    assert left(cluster)["n0"][2][:2] == [0, 500]
+    assert list(cluster.conflicts) == ["hidden"]

@@ -134,8 +134,9 @@ class ClusterEngine:
     def assign_gpus(self) -> list[Reservation]:
         """The reservations on known nodes, each with the GPUs it is counted on.
 
-        Pods whose GPUs are known come first, then those that were counted on some, then those that were not. A pod
-        whose node has gone is not counted: the cluster will say what becomes of it.
+        Pods whose GPUs are known and have room come first, then those that must be counted on others than their own,
+        then those that were counted on some, then those that were not. A pod whose node has gone is not counted: the
+        cluster will say what becomes of it.
         """
         left = {name: [GPU_MILLI] * self.nodes[name].gpus for name in self.index}
         rows = sorted(
@@ -143,13 +144,21 @@ class ClusterEngine:
             key=lambda one: (*certainty(one), one.pod.created, one.pod.uid),
         )
         numbers = {name: ids_of(self.nodes[name]) for name in {reservation.node for reservation in rows}}
-        for reservation in rows:
-            free = left[reservation.node]
-            self.count(reservation, free, numbers[reservation.node])
-            numbers[reservation.node] |= reservation.named
-            for task, gpus in rows_of(reservation):
-                take(free, gpus, task.gpu_milli)
+        known = [reservation for reservation in rows if not certainty(reservation)[0]]
+        astray = [one for one in known if not self.take_room(one, left[one.node], numbers[one.node], anywhere=False)]
+        for one in (*astray, *rows[len(known) :]):
+            self.take_room(one, left[one.node], numbers[one.node], anywhere=True)
         return rows
+
+    def take_room(self, reservation: Reservation, left: list[int], numbers: dict[str, int], anywhere: bool) -> bool:
+        """Count it and take that from `left`; False: the GPUs that it says have no room, and no other may be taken."""
+        self.count(reservation, left, numbers)
+        if not anywhere and self.conflicts.pop(reservation.pod.uid, ""):
+            return False
+        numbers |= reservation.named
+        for task, gpus in rows_of(reservation):
+            take(left, gpus, task.gpu_milli)
+        return True
 
     def count(self, reservation: Reservation, left: list[int], numbers: Mapping[str, int]) -> None:
         """Fill in what is counted, on a node with `left` milli on its GPUs, whose names `numbers` knows."""
@@ -219,9 +228,10 @@ class ClusterEngine:
         return any(reservation is not None and reservation.node == node for reservation in held)
 
     def others_give_way(self, reservation: Reservation) -> bool:
-        """Whether any other pod on its node is counted after it by the order of `certainty`."""
-        rank = certainty(reservation)[:2]
-        return any(other.node == reservation.node and certainty(other)[:2] > rank for other in self.reservations)
+        """Whether any other pod on its node is counted after it: by the order of `certainty`, or on others' GPUs."""
+        rank, node = certainty(reservation)[:2], reservation.node
+        others = (other for other in self.reservations if other.node == node and other is not reservation)
+        return any(certainty(other)[:2] > rank or other.pod.uid in self.conflicts for other in others)
 
     def arrive(self, task: TaskClass) -> None:
         """A pod has arrived: count it for a learnt target and tell the policy."""
