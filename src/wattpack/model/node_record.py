@@ -41,7 +41,9 @@ NODE = whole_lines(
             ("gpu_most", np.int64),  # largest of gpu_left
             ("gpus", np.int64),  # count
             ("model", np.int64),  # index into Datacenter.models
-            ("tasks", np.int64),  # placed
+            ("tasks", np.int32),  # placed; of these:
+            ("no_cpu", np.int16),  # tasks that ask for no CPU
+            ("no_memory", np.int16),  # tasks that ask for no memory
             # the next line: what is computed from the tasks that are placed; asleep or awake (engine/moments/sleep.py)
             ("fragmentation", np.float64),  # F_n(M), milli-GPU, bit-exact
             ("cpu_power_mw", np.int64),

@@ -39,6 +39,7 @@ class Datacenter:
     pool: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))  # empty: one pool, open to all
     pools: tuple[Pool, ...] = (OPEN,)
     own_base_mw: NDArray[np.int64] | None = None  # base power by node, -1: the profile's; None: all the profile's
+    file_place: NDArray[np.int64] | None = None  # place of each node in its file; None: they stand as in the file
 
     @classmethod
     def of(
@@ -114,6 +115,7 @@ class Datacenter:
             self.pool[order],
             self.pools,
             None if self.own_base_mw is None else self.own_base_mw[order],
+            order if self.file_place is None else self.file_place[order],
         )
 
     def repeated(self, times: int) -> Datacenter:

@@ -25,6 +25,10 @@ A policy whose weights depend on the whole datacenter has several terms and sets
         and that `score` would otherwise compute for every class. In a mix only one kind of policy may do so (`notes`).
 
 All three are kernels (plain loops; `wattpack.jit.kernel` compiles them).
+
+How a node is chosen by the scores is declared, not written: which nodes are looked at (`Look`), whether neighbours
+count together (`stretch`), how ties are broken (`Ties`) and in which order nodes stand for all of these (`Order`). In a
+mix the part with the largest weight decides, as it picks the GPUs.
 """
 
 from __future__ import annotations
@@ -72,6 +76,29 @@ class Pick(IntEnum):
     RANDOM = 2  # any that fits
 
 
+class Look(IntEnum):
+    """Which of the feasible nodes of a decision are scored."""
+
+    ALL = 0
+    WINDOW = 1  # as many as kube-scheduler looks at, on from where the last decision stopped (`window_size`)
+
+
+class Ties(IntEnum):
+    """Which of several nodes with the largest total is chosen."""
+
+    FIRST = 0  # the first in the policy's order
+    DRAWN = 1  # any of them, drawn at random
+    HEAP = 2  # the root of a binary heap built of the nodes looked at, in the order in which they were met
+
+
+class Order(IntEnum):
+    """The order of the nodes for ties, windows and neighbours."""
+
+    RUN = 0  # the node order of the run
+    NAME = 1  # by node name
+    FILE = 2  # as in the file of nodes, whatever order the run has drawn
+
+
 class World(NamedTuple):
     """What kernels read besides node and task. Fixed for a run, except for the scratch."""
 
@@ -101,6 +128,13 @@ def no_params(datacenter: Datacenter, target: Target, profile: PowerProfile) -> 
 def fixed_price(task: TaskRecord, world: WorldRecord, params: Floats, memory: Floats, prices: Floats) -> None:
     """The price of a score with one term."""
     prices[0] = 1.0
+
+
+@kernel
+def price_of_one(task: TaskRecord, world: WorldRecord, params: Floats, memory: Floats, prices: Floats) -> None:
+    """The prices of a score that is the sum of its terms."""
+    for term in range(len(prices)):
+        prices[term] = 1.0
 
 
 @kernel
@@ -138,6 +172,16 @@ class Policy:
     # What numbered terms stand for with these params and GPU models, by name: `slots_1` says nothing. For `explain`.
     say_terms: Callable[[NDArray[np.float64], tuple[str, ...]], Mapping[str, str]] | None = None
     with_knob: Callable[[float], Policy] | None = None  # what NAME@VALUE in an expression means
+    look: Look = Look.ALL
+    # Only the stretch of neighbouring feasible nodes whose scores add up to the most takes part; the first of equals.
+    stretch: bool = False
+    ties: Ties = Ties.FIRST
+    order: Order = Order.RUN
+
+    @property
+    def plain_choice(self) -> bool:
+        """Whether the first node of the run's order with the largest total is chosen: what nearly all policies want."""
+        return (self.look, self.stretch, self.ties, self.order) == (Look.ALL, False, Ties.FIRST, Order.RUN)
 
 
 class Component(NamedTuple):

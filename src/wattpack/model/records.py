@@ -63,6 +63,8 @@ class NodeRecord(Protocol):
     socket_max_mw: int
     base_mw: int
     kinds: NDArray[np.int16]
+    no_cpu: int
+    no_memory: int
     cpu_model: int
     changed_at: int
     fragmentation_micro: Integers

@@ -7,9 +7,14 @@ from typing import Any
 import numpy as np
 
 from wattpack.engine.core.buckets import first_node
+from wattpack.engine.core.plan import Plan
 from wattpack.engine.core.score_cache import CHUNK, Scores
 from wattpack.engine.core.state import NOWHERE
 from wattpack.jit import inner, step
+from wattpack.model.policy import Ties
+
+FIRST = int(Ties.FIRST)
+HEAP = int(Ties.HEAP)
 
 
 @step
@@ -33,6 +38,80 @@ def choose(mask: Any, total: Any) -> int:
     while total[n] != best:
         n += 1
     return n
+
+
+@step
+def choose_node(plan: Plan, scores: Scores, mask: Any, looked: int, luck: float) -> int:
+    """The node with the largest total where mask[n] >= 0 (`looked` nodes); ties as the policy declares them.
+
+    Totals of nodes that do not take part become -inf.
+    """
+    total = scores.scratch.total
+    if plan.plain_choice:
+        return choose(mask, total)
+    if plan.ties == HEAP:
+        return heap_root(scores, looked)
+    for n in range(len(mask)):
+        total[n] = total[n] if mask[n] >= 0 else -np.inf
+    if plan.stretch:
+        keep_best_stretch(plan.order, total)
+    best = largest(total)
+    if best == -np.inf:
+        return NOWHERE
+    before = 0  # equal nodes that are passed over
+    if plan.ties != FIRST:
+        equal = 0
+        for n in range(len(total)):
+            equal += total[n] == best
+        before = int(luck * equal)
+    for i in range(len(total)):
+        n = plan.order[i]
+        if total[n] == best:
+            if before == 0:
+                return n
+            before -= 1
+    return NOWHERE
+
+
+@step
+def heap_root(scores: Scores, looked: int) -> int:
+    """The root of a binary heap built bottom-up of the nodes in `Scratch.met`, with the largest total on top.
+
+    A child rises only above a parent with less, and the right child only if it has more than the left one. So the
+    largest total comes to the top from the first place that has it: a place before the places below it, and those below
+    its left child before those below its right one. The heap itself need not be built.
+    """
+    met, below, total = scores.scratch.met, scores.scratch.below, scores.scratch.total
+    for place in range(looked):
+        below[place] = total[met[place]]
+    below[looked] = -np.inf  # the right child of the last parent, where it has none
+    for place in range(looked // 2 - 1, -1, -1):
+        below[place] = larger(below[place], larger(below[2 * place + 1], below[2 * place + 2]))
+    best, place = below[0], 0
+    while total[met[place]] != best:
+        place = 2 * place + 1 if below[2 * place + 1] == best else 2 * place + 2
+    return met[place]
+
+
+@step
+def keep_best_stretch(order: Any, total: Any) -> None:
+    """Keep the stretch of neighbours in `order` whose totals add up to the most, the first of equals.
+
+    Nodes with a total of -inf do not take part; those outside that stretch become -inf too.
+    """
+    best, best_start, best_end = -np.inf, 0, 0
+    i = 0
+    while i < len(order):
+        start, added = i, 0.0
+        while i < len(order) and total[order[i]] > -np.inf:
+            added += total[order[i]]
+            i += 1
+        if i > start and added > best:
+            best, best_start, best_end = added, start, i
+        i += 1
+    for i in range(len(order)):
+        if i < best_start or i >= best_end:
+            total[order[i]] = -np.inf
 
 
 @inner

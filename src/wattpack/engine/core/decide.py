@@ -4,7 +4,8 @@
     2 score      the terms of each node, one slice a component: cached until the node changes (scores.py)
     3 normalise  each component's scores, over the rows that take part (combine.py)
     4 combine    their weighted sum (combine.py)
-    5 choose     the row with the largest total, the first node in node order at equal totals (choose.py)
+    5 choose     the row with the largest total, the first node in node order at equal totals (choose.py); a policy may
+                 declare another rule for ties, and that only some of the nodes are looked at (look.py)
     6 pick       the GPUs of that node (pick.py), once it is known
 
 Rows are nodes. Where nodes of equal terms are kept in buckets (buckets.py), rows are buckets: there are fewer, and the
@@ -15,10 +16,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from wattpack.engine.core.choose import choose, choose_bucket, choose_open_bucket, first_feasible
+from wattpack.engine.core.choose import choose_bucket, choose_node, choose_open_bucket, first_feasible
 from wattpack.engine.core.columns import fits_class
 from wattpack.engine.core.combine import combine_open_buckets, rank_buckets, rank_nodes
 from wattpack.engine.core.faults import FLAG, KIND, NO_FAULT, NOT_FINITE, refuse_column
+from wattpack.engine.core.look import HEAP, WINDOW, look_round
 from wattpack.engine.core.plan import Plan
 from wattpack.engine.core.score_cache import Scores
 from wattpack.engine.core.scores import filter_and_score, scatter, scattered, write_terms
@@ -39,12 +41,12 @@ def decide(state: State, plan: Plan, scores: Scores, k: int, luck: float) -> int
         refuse_column(state, asked, k)
         return NOWHERE
     if state.columns.all[column].classes == 1:
-        return decide_over_nodes(state, plan, scores, k, luck, scores.cache.bucket[column], asked.feasible)
+        return decide_over_nodes(state, plan, scores, k, luck, scores.cache.bucket[column], asked.feasible, True, True)
     feasible = 0
     for n in range(len(scratch.mask)):
         scratch.mask[n] = 0 if fits_class(state, k, n) else -1
         feasible += scratch.mask[n] >= 0
-    return decide_over_nodes(state, plan, scores, k, luck, scratch.mask, feasible)
+    return decide_over_nodes(state, plan, scores, k, luck, scratch.mask, feasible, True, True)
 
 
 @step
@@ -67,7 +69,7 @@ def decide_among(state: State, plan: Plan, scores: Scores, k: int, luck: float, 
         scratch.mask[n] = 0 if offered[n] and fits_class(state, k, n) else -1
         feasible += scratch.mask[n] >= 0
     scratch.taking_part[0] = feasible
-    return decide_over_nodes(state, plan, scores, k, luck, scratch.mask, feasible)
+    return decide_over_nodes(state, plan, scores, k, luck, scratch.mask, feasible, True, False)
 
 
 @step
@@ -100,7 +102,7 @@ def decide_among_closed(state: State, plan: Plan, scores: Scores, k: int, luck: 
                 scratch.like[node.type] = n
             scratch.mask[n] = 0
     scratch.taking_part[0] = feasible
-    return decide_over_nodes(state, plan, scores, k, luck, scratch.mask, feasible)
+    return decide_over_nodes(state, plan, scores, k, luck, scratch.mask, feasible, False, False)
 
 
 @inner
@@ -114,13 +116,32 @@ def decide_over_buckets(state: State, plan: Plan, scores: Scores, k: int, column
 
 
 @step
-def decide_over_nodes(state: State, plan: Plan, scores: Scores, k: int, luck: float, mask: Any, feasible: int) -> int:
-    """Steps 3 to 5 over the nodes n with mask[n] >= 0, `feasible` in number. A single node is taken unscored."""
+def decide_over_nodes(
+    state: State,
+    plan: Plan,
+    scores: Scores,
+    k: int,
+    luck: float,
+    mask: Any,
+    feasible: int,
+    window: bool,
+    goes_on: bool,
+) -> int:
+    """Steps 3 to 5 over the nodes n with mask[n] >= 0, `feasible` in number. A single node is taken unscored.
+
+    window, goes_on: as in `look_round`. Afterwards taking_part[0] in the scratch is the number of nodes looked at.
+    """
     if feasible == 0:
         return NOWHERE
     if feasible == 1:
         return first_feasible(mask)
-    rank_nodes(state, plan, scores, k, luck, mask, feasible)  # 3 and 4
+    looked, rows = feasible, mask
+    if plan.look == WINDOW or plan.ties == HEAP:
+        looked = look_round(state, plan, scores, mask, feasible, window, goes_on)
+        scores.scratch.taking_part[0] = looked
+        if looked < feasible:
+            rows = scores.scratch.mask
+    rank_nodes(state, plan, scores, k, luck, rows, looked)  # 3 and 4
     if state.fault[KIND] != NO_FAULT:
         return NOWHERE
-    return choose(mask, scores.scratch.total)  # 5
+    return choose_node(plan, scores, rows, looked, luck)  # 5

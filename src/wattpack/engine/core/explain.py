@@ -13,6 +13,7 @@ from wattpack.engine.core.combine import combine_nodes, component_scores, normal
 from wattpack.engine.core.decide import decide_among, decide_among_closed
 from wattpack.engine.core.engine import Engine
 from wattpack.engine.core.faults import FIRST_PARAM, KIND, NO_FAULT, is_own
+from wattpack.engine.core.look import WINDOW
 from wattpack.engine.core.pick import pick
 from wattpack.engine.core.plan import Plan
 from wattpack.engine.core.pricing import FIRST_TERM_100, treat_first_term
@@ -99,6 +100,7 @@ def explain_pick(state: State, plan: Plan, scores: Scores, k: int, n: int, luck:
 # Why a node that fits takes no part.
 NOT_AWAKE = "not awake"
 LIKE_ANOTHER = "empty, as another node of its type, which stands for it"
+NOT_LOOKED_AT = "not looked at: the scheduler stops when it has met enough nodes that fit"
 
 
 @dataclass(frozen=True)
@@ -120,28 +122,34 @@ class Explanation:
     extension_w: NDArray[np.float64] | None = None
     left_out: str = NOT_AWAKE  # why nodes that fit are not offered
     meanings: Mapping[str, str] = field(default_factory=dict)  # of numbered terms, by name
+    passed_over: NDArray[np.bool_] | None = None  # [nodes] that fit and are offered, but are not looked at (look.py)
 
     @property
     def takes_part(self) -> NDArray[np.bool_]:
-        """Nodes that fit and are offered."""
-        return (self.verdict == 0) & self.offered
+        """Nodes that fit, are offered and are looked at."""
+        fitting: NDArray[np.bool_] = (self.verdict == 0) & self.offered
+        return fitting if self.passed_over is None else fitting & ~self.passed_over
 
     @property
     def reasons(self) -> dict[str, int]:
         """Nodes that do not take part, by the first reason."""
         counts = {words: int((self.verdict == code).sum()) for code, words in enumerate(VERDICT_WORDS) if code != FITS}
         counts[self.left_out] = int(((self.verdict == FITS) & ~self.offered).sum())
+        counts[NOT_LOOKED_AT] = 0 if self.passed_over is None else int(self.passed_over.sum())
         return {words: count for words, count in counts.items() if count}
 
     def reason(self, n: int) -> str:
         """Why node `n` does not take part."""
         verdict = int(self.verdict[n])
+        if verdict == FITS and self.passed_over is not None and self.passed_over[n]:
+            return NOT_LOOKED_AT
         return self.left_out if verdict == FITS else VERDICT_WORDS[verdict]
 
     @property
     def order(self) -> NDArray[np.int64]:
-        """Nodes that take part, best first (ties in node order), then the others in node order."""
-        return np.lexsort((np.arange(len(self.offered)), np.where(self.takes_part, -self.total, np.inf)))
+        """Nodes that take part, best first (of equals the chosen one, then in node order), then the others."""
+        nodes = np.arange(len(self.offered))
+        return np.lexsort((nodes, nodes != self.node, np.where(self.takes_part, -self.total, np.inf)))
 
 
 def explain(
@@ -168,13 +176,17 @@ def explain(
         chosen = int(explain_closed(engine.state, engine.plan, engine.scores, k, luck, *closed, offered, tables))
     engine.stop_if_faulty()
     gpus = int(explain_pick(engine.state, engine.plan, engine.scores, k, chosen, luck)) if chosen != NOWHERE else 0
+    passed_over = None
+    if engine.plan.look == WINDOW:
+        passed_over = (verdict == FITS) & offered & (engine.scores.scratch.mask < 0)
     for values in (raw, normal, priced, total):
-        values[..., (verdict > 0) | ~offered] = np.nan
+        values[..., (verdict > 0) | ~offered | (False if passed_over is None else passed_over)] = np.nan
     weights = np.array([[component.weight] for component in engine.mix.components])
     scores = (raw, normal, normal * weights, total)
     left_out = NOT_AWAKE if closed is None else LIKE_ANOTHER
     own = (engine.datacenter, engine.mix, verdict, offered)
-    return Explanation(*own, *scores, chosen, gpus, priced, left_out=left_out, meanings=meanings(engine))
+    words = meanings(engine)
+    return Explanation(*own, *scores, chosen, gpus, priced, None, left_out, words, passed_over)
 
 
 def meanings(engine: Engine) -> dict[str, str]:

@@ -22,7 +22,7 @@ from wattpack.engine.core.records import Parts
 from wattpack.errors import RunError, UserError
 from wattpack.jit import COMPILED, addresses, is_kernel
 from wattpack.model.nodes import NODE, Datacenter
-from wattpack.model.policy import Mix, Normalise, Policy, World, fixed_price
+from wattpack.model.policy import Mix, Normalise, Order, Policy, World, fixed_price
 from wattpack.model.power import PowerProfile
 from wattpack.model.target import Target
 from wattpack.model.tasks import TASK
@@ -58,6 +58,11 @@ class Plan(NamedTuple):
     priced: bool  # whether prices may change from decision to decision
     used: NDArray[np.int64]  # the terms that any component writes
     amounts_only: bool  # whether classes that differ only in memory and models have equal scores: see columns.py
+    plain_choice: bool  # these five as the policy declares them that has the largest weight: model/policy.py
+    look: int
+    stretch: bool
+    ties: int
+    order: NDArray[np.int32]  # [nodes] in the policy's order
 
 
 def new_plan(mix: Mix, datacenter: Datacenter, target: Target, profile: PowerProfile, world: World) -> Plan:
@@ -65,7 +70,8 @@ def new_plan(mix: Mix, datacenter: Datacenter, target: Target, profile: PowerPro
     policies = [component.policy for component in mix.components]
     if len({policy.remember for policy in policies if policy.notes}) > 1:
         raise UserError(f"{mix.expression}: two kinds of policies that keep notes of nodes, expected at most one")
-    bucketed = all(policy.normalise != Normalise.DRAW for policy in policies)
+    leading = policies[mix.picker]
+    bucketed = leading.plain_choice and all(policy.normalise != Normalise.DRAW for policy in policies)
     params = [prepared(policy, datacenter, target, profile) for policy in policies]
     functions, given = _functions(policies, params, world)
     parts = np.zeros(len(policies), dtype=PART).view(np.recarray)
@@ -95,7 +101,21 @@ def new_plan(mix: Mix, datacenter: Datacenter, target: Target, profile: PowerPro
             dtype=np.int64,
         ),
         amounts_only=bucketed and all(policy.amounts_only for policy in policies),
+        plain_choice=leading.plain_choice,
+        look=int(leading.look),
+        stretch=leading.stretch,
+        ties=int(leading.ties),
+        order=in_order(leading.order, datacenter),
     )
+
+
+def in_order(order: Order, datacenter: Datacenter) -> NDArray[np.int32]:
+    """The nodes in a policy's order."""
+    if order == Order.NAME:
+        return np.array(sorted(range(len(datacenter)), key=datacenter.names.__getitem__), dtype=np.int32)
+    if order == Order.FILE and datacenter.file_place is not None:
+        return np.argsort(datacenter.file_place, kind="stable").astype(np.int32)
+    return np.arange(len(datacenter), dtype=np.int32)
 
 
 def _functions(policies: list[Policy], params: list[NDArray[np.float64]], world: World) -> tuple[list[Any], list[Any]]:

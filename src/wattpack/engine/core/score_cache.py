@@ -92,6 +92,8 @@ class Scratch(NamedTuple):
     taking_part: NDArray[np.int64]  # [1] nodes with mask >= 0
     raw: NDArray[np.float64]  # [nodes] scores of one component
     total: NDArray[np.float64]  # [nodes] weighted sums
+    met: NDArray[np.int32]  # [nodes + 1] the nodes that are looked at, in the order in which they are met
+    below: NDArray[np.float64]  # [nodes + 1] by place in `met`: the largest total there and below it in the heap
     term_values: NDArray[np.float64]  # [terms] terms of the node that is scored, or prices of this decision
     term_bits: NDArray[np.int64]  # the memory of `term_values` as integers
 
@@ -172,6 +174,8 @@ def new_scratch(state: State, plan: Plan) -> Scratch:
         taking_part=np.zeros(1, dtype=np.int64),
         raw=np.zeros(nodes),
         total=np.zeros(nodes),
+        met=np.zeros(nodes + 1, dtype=np.int32),
+        below=np.zeros(nodes + 1),
         term_values=term_values,
         term_bits=term_values.view(np.int64),
     )

@@ -27,7 +27,9 @@ GPU_POWER = 4  # milliwatts
 BASE_POWER = 5  # milliwatts
 FRAGMENTATION = 6  # six columns from here: by reason, millionths of a milli-GPU
 COLUMNS = FRAGMENTATION + 6
-CHANGES = COLUMNS  # one more in `State.totals`: number of changes of nodes so far
+# Two more in `State.totals`.
+CHANGES = COLUMNS  # number of changes of nodes so far
+NEXT_LOOK = COLUMNS + 1  # place in the policy's order where the next window of nodes begins (model/policy.py, `Look`)
 
 MICRO = 1_000_000
 NOWHERE = -1  # in place of a node: the task fits none, or a fault was noted
@@ -39,7 +41,7 @@ class State(NamedTuple):
     nodes: RecordTable[NodeRecord]  # in node order
     tasks: RecordTable[TaskRecord]  # the classes of the workload
     world: World
-    totals: NDArray[np.int64]  # [COLUMNS + 1]
+    totals: NDArray[np.int64]  # [COLUMNS + 2]
     fault: NDArray[np.float64]  # a score or price that is not finite, see faults.py
     memory: NDArray[np.float64]  # memory of the policies, one slice per component
     columns: Columns
@@ -73,7 +75,7 @@ def new_state(
         nodes=nodes,
         tasks=tasks,
         world=world,
-        totals=np.zeros(COLUMNS + 1, dtype=np.int64),
+        totals=np.zeros(COLUMNS + 2, dtype=np.int64),
         fault=np.zeros(FAULT_PLACES),
         memory=np.zeros(max(1, int(plan.parts.memory_end[-1]))),
         columns=columns,
@@ -148,6 +150,8 @@ def occupy(node: Any, task: Any, gpus: int, sign: int) -> None:
     node.cpu_left -= sign * task.cpu_milli
     node.memory_left -= sign * task.memory_mib
     node.tasks += sign
+    node.no_cpu += sign * int(task.cpu_milli == 0)
+    node.no_memory += sign * int(task.memory_mib == 0)
     if task.kind >= 0:
         node.kinds[task.kind] += sign
     for g in range(MAX_GPUS):

@@ -9,7 +9,7 @@ from itertools import combinations
 from wattpack.errors import UserError
 from wattpack.experiments.lineup import BASELINE
 from wattpack.model.policy import Normalise, Policy
-from wattpack.policies import REGISTRY
+from wattpack.policies import REGISTRY, SCHEDULERS
 from wattpack.policies.expression import parse
 
 # The paper's own mix is searched finely: its best weight is small and differs from trace to trace.
@@ -20,8 +20,11 @@ KNOBS = tuple(Decimal(text) for text in ("0", "0.1", "0.2", "0.3", "0.6", "0.8",
 
 
 def all_candidates(registry: Mapping[str, Policy] | None = None) -> tuple[str, ...]:
-    """Canonical expressions, the baseline first. Policies that the user has registered take part like any other."""
-    known = REGISTRY if registry is None else registry
+    """Canonical expressions, the baseline first. Policies that the user has registered take part like any other.
+
+    Schedulers that people run do not: wattpack has no service that runs one of them in place of the original.
+    """
+    known = {name: policy for name, policy in (registry or REGISTRY).items() if name not in SCHEDULERS}
     texts = [BASELINE, *known]
     for name, policy in known.items():
         if policy.with_knob is not None:
@@ -41,5 +44,5 @@ def _has(policy: Policy, knob: float) -> bool:
 
 
 def _mixes(policy: Policy) -> bool:
-    """Whether the policy can be mixed: scores in watts and random draws cannot be weighted against others."""
-    return policy.terms == 1 and policy.normalise != Normalise.DRAW
+    """Whether the policy can be mixed: scores in watts, random draws and rules of whole schedulers cannot be."""
+    return policy.terms == 1 and policy.normalise != Normalise.DRAW and policy.plain_choice
