@@ -277,6 +277,14 @@ def test_a_pod_that_has_changed_in_silence_is_not_evicted(change: dict[str, dict
     in_a_loop(test)()
 
 
+@in_a_loop
+async def test_a_pod_of_another_scheduler_is_not_evicted_since_no_node_would_wake_for_it() -> None:
+    for named, evicted in ((["wattpack"], []), (["wattpack", "batch"], ["p0"])):
+        world = await with_spec({"schedulerName": "batch"}, schedulers=named).start()
+        await world.step(times=30)
+        assert world.api.evicted == evicted
+
+
 # ---- at most once an hour
 
 

@@ -358,6 +358,32 @@ async def test_nodes_that_only_wait_for_that_time_do_not_keep_others_from_waking
     assert world.states().count(State.MARKED) == 1
 
 
+@in_a_loop
+async def test_nodes_that_cannot_be_looked_at_any_more_do_not_keep_others_from_waking() -> None:
+    world = await World(machines=3, at_most=1, drain_timeout="1h").start()
+    await world.step()
+    await world.step(600)
+    await world.until("n0", State.ASLEEP)
+    await world.until("n1", State.MARKED)
+    world.api.live_fault = ApiError(403, "resourceclaims is forbidden")
+    await world.until("n1", State.DRAINING)
+    world.api.annotate("n0", "wattpack.io/sleep-ask", "wake")
+    await world.until("n0", State.AWAKE, 10)
+    assert world.is_open("n1")
+
+
+@in_a_loop
+async def test_without_the_right_to_list_claims_no_node_is_marked_and_it_is_told_once_in_ten_minutes() -> None:
+    world = await World(machines=1).start()
+    world.api.live_fault = ApiError(403, "resourceclaims is forbidden")
+    await world.step()
+    await world.step(600)
+    await world.step(times=550)
+    assert (world.api.patches, world.machines.orders) == ([], [])
+    (words,) = told(world)
+    assert "resourceclaims is forbidden" in words
+
+
 # ---- two that act
 
 

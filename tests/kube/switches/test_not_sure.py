@@ -6,12 +6,15 @@ from pathlib import Path
 
 import pytest
 
+import wattpack
 from kube.switches.bmc import Bmc, in_a_loop, switch_of
 from kube.switches.test_command import command
 from kube.switches.test_metal3 import MACHINE, HostsInMemory
 from kube.switches.test_webhook import with_hook
 from wattpack.kube.switches.config import Metal3Config
 from wattpack.kube.switches.metal3 import Metal3
+
+SOURCE = Path(wattpack.__file__).parent
 
 
 class TakenBackError(Exception):
@@ -58,3 +61,15 @@ async def test_the_program_is_not_started(folder: Path) -> None:
     with pytest.raises(TakenBackError):
         await command(folder).turn_off(MACHINE, not_sure)
     assert not (folder / "calls").exists()
+
+
+def test_one_place_alone_orders_a_machine_off() -> None:
+    """Where it looks at the node first: a call of a switch from anywhere else would not."""
+    lines = [
+        (file.name, line.strip())
+        for file in SOURCE.rglob("*.py")
+        for line in file.read_text().splitlines()
+        if ".turn_off(" in line and "def " not in line
+    ]
+    assert [name for name, line in lines if "self.turn_off(" not in line] == ["carry_out.py"], lines
+    assert {name for name, _ in lines} == {"carry_out.py"}, lines

@@ -19,7 +19,7 @@ from wattpack.kube.client import ApiError
 from wattpack.kube.objects import NODE, Node
 from wattpack.kube.sleep.evict import Evictions
 from wattpack.kube.sleep.find_out import FindOut
-from wattpack.kube.sleep.live_look import look_live
+from wattpack.kube.sleep.live_look import Evidence, look_live
 from wattpack.kube.sleep.record import (
     WAKE,
     Record,
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("wattpack")
 ORDER_AGAIN_S = 30.0  # an order to a switch is repeated while the machine does not follow
 REST_S = 600.0  # a node that could not be emptied is not tried again for this long
+LOOK_AGAIN_S = 60.0  # nor is one that could not be looked at
 CANNOT_LOOK_S = 600.0  # that a node cannot be looked at is told once in this time
 LEASE_LOST = "{}: not switched off: this replica does not hold the lease any more"
 CONFLICT = 409
@@ -214,12 +215,14 @@ class CarryOut:
         elif not record.wake:  # an earlier order may still be followed: the node wakes then, or when that is too late
             await self.patch(node, write(node, msgspec.structs.replace(record, wake=why)))
 
-    def stays_awake(self, node: Node, why: str) -> None:
-        """The watches show nothing on the node, and a live look did: it is not marked, and not tried again soon."""
+    def stays_awake(self, node: Node, seen: Evidence | None) -> None:
+        """The watches show nothing on the node; a live look did, or failed: it is not marked, nor tried again soon."""
         name, keeper = node.metadata.name, self.keeper
-        self.resting_until_s[name] = keeper.now_s() + REST_S
-        log.info("sleep: %s stays awake: %s", name, why)
-        keeper.service.events.add_node(node, "Warning", "WattpackNotSwitchedOff", f"stays awake: {why}")
+        self.resting_until_s[name] = keeper.now_s() + (LOOK_AGAIN_S if seen is None else REST_S)
+        if seen is not None:
+            log.info("sleep: %s stays awake: %s", name, seen.words())
+            words = f"stays awake: {seen.words()}"
+            keeper.service.events.add_node(node, "Warning", "WattpackNotSwitchedOff", words)
 
     def cannot_look(self, node: Node, fault: ApiError) -> None:
         """Without a live look no machine goes off: people are told, since it may be a right that is missing."""

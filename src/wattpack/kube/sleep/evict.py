@@ -70,12 +70,18 @@ class Evictions:
         return tuple(sorted(pod.uid for pod in self.pods_on(name)))
 
     def may_all_move(self, name: str) -> bool:
-        """Whether every pod is there, says that it may move, and needs nothing of a node that is not read."""
-        view = self.keeper.service.view
+        """Whether every pod is there, says that it may move, and needs nothing of a node that is not read.
+
+        Pods of other schedulers stay: if one found no place after all, no node would wake for it.
+        """
+        view, is_ours = self.keeper.service.view, self.keeper.promises.is_ours
         if not self.keeper.config.consolidate or name in view.blocking.values():
             return False
         return all(
-            pod.node == name and pod.uid in self.movable and not not_read(self.movable[pod.uid])
+            pod.node == name
+            and pod.uid in self.movable
+            and is_ours(pod.scheduler)
+            and not not_read(self.movable[pod.uid])
             for pod in self.pods_on(name)
         )
 

@@ -91,15 +91,14 @@ class FindOut:
     async def happened(self, node: Node, record: Record | None) -> Found | None:
         keeper, name = self.keeper, node.metadata.name
         if record is None:
-            if name not in keeper.starting:
+            if name not in keeper.starting or name in keeper.to_wake:
                 return None
             if name in keeper.sight.busy:
                 return Event.SLEEP, "its pods may move"
             seen = await self.look(node)
             if seen is None or seen.held:  # a cordon for nothing would only take room from others
                 keeper.rate.take_back()
-                if seen is not None:
-                    keeper.carry_out.stays_awake(node, seen.words())
+                keeper.carry_out.stays_awake(node, seen)
                 return None
             return Event.SLEEP, f"empty for {keeper.config.idle}"
         told = asked_of(node) == WAKE or (asked_of(node) == HOLD and record.state is not State.GIVEN_UP)
@@ -113,9 +112,9 @@ class FindOut:
                 return Event.TOLD, "asked for by a person"
             if why := keeper.why_wake(name) or keeper.stopped:
                 return Event.WAKE, why
+            if name in keeper.recalled:
+                return Event.WAKE, "other nodes are to wake first"
             if record.state is State.MARKED:
-                if name in keeper.recalled:
-                    return Event.WAKE, "other nodes are to wake first"
                 if elapsed_s < keeper.config.binding_timeout_s:
                     return None
                 if record.moving and not keeper.carry_out.evictions.have_room(name):

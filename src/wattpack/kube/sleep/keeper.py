@@ -66,7 +66,9 @@ class Keeper:
         self.asked_label_s = float("-inf")
         self.advised: set[str] = set()  # nodes that people were told of
         self.to_wake: dict[str, str] = {}  # node asleep -> why it is to wake now
-        self.recalled: set[str] = set()  # marked nodes that go back, since others are to wake and have no slot
+        self.recalled: set[str] = (
+            set()
+        )  # nodes on the way to sleep that go back, since others are to wake and have no slot
         self.running: dict[str, asyncio.Task[None]] = {}  # by node
         self.starting: set[str] = set()  # nodes whose task begins a transition
         if before is not None:
@@ -164,7 +166,8 @@ class Keeper:
                 slots -= 1
             else:
                 short += 1
-        self.recalled = set(sorted(self.sight.in_states(State.MARKED))[:short])
+        going = [*sorted(self.sight.in_states(State.MARKED)), *sorted(self.sight.in_states(State.DRAINING))]
+        self.recalled = set(going[:short])
         left = min(
             slots,
             self.config.per_hour

@@ -24,7 +24,8 @@ class Rate:
 
     def take_back(self) -> None:
         """The node counted last, or one like it, is not sent to sleep after all."""
-        self.sent_s.pop()
+        if self.sent_s:
+            self.sent_s.pop()
 
     def used(self, nodes: Iterable[Node]) -> int:
         """Nodes sent to sleep within an hour by this process, or by any as the Nodes say: the larger number."""
