@@ -80,7 +80,8 @@ async def becomes_true(service: Service, api: InMemory, within_s: float = 3.0) -
             return
         await asyncio.sleep(0.005)
     assert service.ready
-    assert believed(service) == truth(api)
+    for name, value in truth(api).items():
+        assert believed(service)[name] == value, name
 
 
 async def until(is_so: Any, within_s: float = 3.0) -> None:

@@ -22,7 +22,7 @@ LONGEST_LINE = 16 << 20  # bytes of one watch event; etcd allows 1.5 MiB per obj
 WATCH_S = 10  # the server ends a watch after this long, so that a watch without events is heard of too
 SILENCE_S = WATCH_S + 2.0  # a watch that sends nothing for this long has lost its connection
 PROGRAM_S = 60.0  # limit for a program that prints a token
-NO_ANSWER, UNAUTHORIZED, FORBIDDEN, NOT_FOUND, CONFLICT = 0, 401, 403, 404, 409  # `ApiError.status`
+NO_ANSWER, UNAUTHORIZED, FORBIDDEN, NOT_FOUND, CONFLICT, TOO_LARGE = 0, 401, 403, 404, 409, 413  # `ApiError.status`
 JSON, MERGE_PATCH = "application/json", "application/merge-patch+json"  # content types of what is sent
 
 
@@ -173,7 +173,7 @@ class Client:
                         if line:
                             yield line
                     if len(rest) > LONGEST_LINE:
-                        raise ApiError(NO_ANSWER, f"GET {path}: an event of more than {LONGEST_LINE} bytes")
+                        raise ApiError(TOO_LARGE, f"GET {path}: an event of more than {LONGEST_LINE} bytes")
                 return
 
     async def get_pod(self, namespace: str, name: str) -> Pod:

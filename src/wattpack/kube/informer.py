@@ -47,7 +47,15 @@ class Bookmark(msgspec.Struct, gc=False):
     metadata: Metadata = msgspec.field(default_factory=Metadata)
 
 
+class Status(msgspec.Struct, gc=False):
+    """The object of an ERROR event."""
+
+    code: int = 500
+    message: str = "the watch ended with an error"
+
+
 BOOKMARK = msgspec.json.Decoder(Bookmark)
+STATUS = msgspec.json.Decoder(Status)
 
 
 class Known(NamedTuple):
@@ -132,7 +140,7 @@ class Kind(Generic[T]):
                 self.version = ""
                 log.warning("watch of %s: %s; listing again", self.name, fault)
             except (OSError, TimeoutError, ClientError) as fault:
-                log.warning("watch of %s: %s", self.name, fault or type(fault).__name__)
+                log.warning("watch of %s: %s", self.name, str(fault) or type(fault).__name__)
             self.restarts += 1
             await asyncio.sleep(wait_s * random.uniform(0.5, 1.0))
             wait_s = min(2 * wait_s, LONGEST_WAIT_S)
@@ -156,8 +164,8 @@ class Kind(Generic[T]):
         """One event of the watch."""
         event = read_event(line)
         if event.type == "ERROR":
-            status = msgspec.json.decode(event.object)
-            raise ApiError(int(status.get("code") or 500), str(status.get("message") or "watch ended with an error"))
+            status = STATUS.decode(event.object)
+            raise ApiError(status.code, status.message)
         if event.type == "BOOKMARK":  # its object has a version and nothing else
             self.reach(BOOKMARK.decode(event.object).metadata.resource_version)
             return
