@@ -35,7 +35,7 @@ METRICS = {
     "wattpack_request_seconds": ("histogram", "Time to answer, by verb."),
     "wattpack_cache_age_seconds": ("gauge", "Time since the API server last sent anything, by resource."),
     "wattpack_skipped_objects": ("gauge", "Objects that cannot be decoded, by resource; /state names them."),
-    "wattpack_watch_restarts_total": ("counter", "Watches that ended and were restarted, by resource."),
+    "wattpack_watch_restarts_total": ("counter", "Watches that failed and were restarted, by resource."),
     "wattpack_last_request_age_seconds": ("gauge", "Time since a scheduler last asked this replica."),
     "wattpack_leader": ("gauge", "1 if this replica holds the lease."),
     "wattpack_config_reloads_total": ("counter", "Configurations read again, by outcome."),

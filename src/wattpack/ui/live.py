@@ -80,6 +80,11 @@ async def live_view(address: str) -> LiveView:
             f"{name}: {why}"
             for kind in ("unreadable_nodes", "unreadable_pods", "gpu_conflicts", "closed_nodes")
             for name, why in sorted(state[kind].items())[:20]
+        ]
+        + [  # nodes and pods that are skipped are among the unreadable ones
+            f"{name}: {why}"
+            for name, why in sorted(state["skipped"].items())[:20]
+            if not name.startswith(("nodes ", "pods "))
         ],
         decisions=decisions or [],
         shadow=shadow,
