@@ -13,6 +13,7 @@ import pytest
 from aiohttp.test_utils import TestServer
 
 from kube.api_in_memory import InMemory, asked, started
+from kube.made import node_json, pod_json
 from wattpack.cli import main
 from wattpack.kube.app import new_app
 
@@ -177,3 +178,85 @@ def test_explain_wants_files_or_a_pod(capsys: pytest.CaptureFixture[str]) -> Non
     assert code_of(["explain"]) == 2
     assert "--live NAMESPACE/POD" in capsys.readouterr().err
     assert code_of(["explain", "--live", "nonamespace"]) == 2
+
+
+# ---- all faults at once
+
+
+def faults_of(words: list[str], capsys: pytest.CaptureFixture[str]) -> str:
+    """The one line of an error with exit code 2."""
+    assert code_of(words) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    return line
+
+
+def test_serve_check_tells_all_faults_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "w.toml"
+    file.write_text(
+        'polcy = 1\nmode = "chose"\nseed = -1\ndialect = "runai"\n'
+        '[server]\nport = "x"\nhots = "y"\ntimeout_s = 0\n[lease]\nduration_s = 0\n'
+        '[sleep]\nidle = "soon"\nfloor = "no"\n'
+    )
+    words = ["serve", "--check", "--config", str(file), "--policy", "nonesuch", "--host", "0.0.0.0"]
+    line = faults_of([*words, "--kubeconfig", str(tmp_path / "missing")], capsys)
+    for fault in (
+        "polcy: unknown field `polcy`, known keys: policy, ",
+        "mode: Invalid enum value 'chose'",
+        "seed: -1, expected 0 or more",
+        "dialect: unknown dialect 'runai'",
+        "server.port: Expected `int`, got `str`",
+        "server.hots: unknown field `hots`, known keys: host, ",
+        "server.timeout_s: 0.0, expected above 0",
+        "lease.duration_s: 0",
+        "sleep.idle: ",
+        "sleep.floor: Expected `int`, got `str`",
+        "policy: ",
+        "nonesuch",
+        "server.host: '0.0.0.0' can be reached by others",
+        f"{tmp_path / 'missing'}: ",
+    ):
+        assert fault in line
+
+
+@pytest.mark.parametrize(
+    "toml",
+    [
+        *(f'{name} = "a\\u0000b"' for name in ("policy", "target", "prometheus", "power_file", "gpu_model_label")),
+        'dialect = ["kai\\u0000"]',
+        *(f'[server]\n{name} = "a\\u0000b"' for name in ("host", "metrics_host", "token_file", "client_ca")),
+        '[lease]\nname = "a\\u0000"',
+        '[models]\n"a\\u0000" = "T4"',
+        '[sleep]\nnodes = "a\\u0000"',
+    ],
+)
+def test_a_nul_in_the_configuration_is_one_line(toml: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "w.toml").write_text(toml)
+    for check in ([], ["--check"]):
+        assert "a NUL" in faults_of(["serve", *check, "--config", str(tmp_path / "w.toml")], capsys)
+
+
+@pytest.mark.parametrize("option", ["--config", "--kubeconfig", "--policy", "--host", "--prometheus", "--dialect"])
+def test_a_nul_in_an_option_of_serve_is_one_line(option: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "a NUL" in faults_of(["serve", "--check", option, "a\0b"], capsys)
+
+
+def test_dialect_on_the_command_line_is_above_the_one_of_the_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "w.toml").write_text('dialect = "kai"\n')
+    main(["serve", "--check", "--config", str(tmp_path / "w.toml"), "--dialect", "nvidia", "--dialect", "hami"])
+    assert "['nvidia', 'hami']" in capsys.readouterr().out
+    assert "unknown dialect 'runai'" in faults_of(["serve", "--check", "--dialect", "runai"], capsys)
+
+
+def test_fit_reads_only_the_dialects_that_it_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    whole = pod_json("held", node="n", annotations={"gpu-fraction": "0.5"})
+    items = [node_json("n", gpus=1), whole]
+    (tmp_path / "c.json").write_text(json.dumps({"kind": "List", "items": items}))
+    (tmp_path / "p.json").write_text(json.dumps(pod_json("p", **{"nvidia.com/gpu": "1"})))
+    words = ["fit", "-f", str(tmp_path / "p.json"), "--file", str(tmp_path / "c.json"), "--policy", "fgd"]
+    assert code_of(words) == 1
+    capsys.readouterr()
+    main([*words, "--dialect", "nvidia"])
+    assert "fgd: n GPU 0 chosen" in capsys.readouterr().out
+    assert "--server" in faults_of([*words, "--dialect", "nvidia", "--server", "http://127.0.0.1:1"], capsys)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal, TypeVar
 
 import msgspec
 
@@ -117,6 +117,10 @@ class Config(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
         return None if self.target == LEARNT else Target.of(load_trace(self.target))
 
 
+Section = TypeVar("Section", bound=msgspec.Struct)
+SECTIONS: dict[str, type[msgspec.Struct]] = {"server": Server, "lease": LeaseConfig, "sleep": SleepConfig}
+
+
 def problems(config: Config) -> list[str]:
     """All errors in the values, one line each."""
     found = []
@@ -172,19 +176,58 @@ def checked(config: Config, where: str) -> Config:
 
 
 def parse_config(text: bytes, where: str, folder: Path | None = None) -> Config:
-    """The configuration in a TOML text; `where` names it in messages, its power file is looked for in `folder`."""
+    """The configuration in a TOML text; `where` names it in messages, the files that it names are in `folder`."""
+    config, faults = parse_all(text, where, folder)
+    faults += problems(config)
+    if faults:
+        raise UserError(f"{where}: {'; '.join(faults)}")
+    return config
+
+
+def parse_all(text: bytes, where: str, folder: Path | None = None) -> tuple[Config, list[str]]:
+    """What of the text can be used, and all that is wrong with the rest; raises UserError if it is not TOML."""
     try:
         read = tomllib.loads(text.decode("utf-8"))
-        config = msgspec.convert(read, Config)
-    except msgspec.ValidationError as fault:
-        raise UserError(f"{where}: {fault}; known keys: {', '.join(Config.__struct_fields__)}") from None
+        faults = nul_faults(read)
+        config, wrong = _converted(read, Config, "")
     except ValueError as fault:  # not UTF-8, not TOML, or a number with thousands of digits
         raise UserError(f"{where}: not TOML: {fault}") from None
     except RecursionError:
         raise UserError(f"{where}: nested too deeply, expected a configuration") from None
-    if folder is not None:
-        config = beside(config, folder)
-    return checked(config, where)
+    if faults:  # no file may be opened by such a name
+        config = Config()
+    return (beside(config, folder) if folder is not None else config), faults + wrong
+
+
+def nul_faults(value: Any, path: str = "") -> list[str]:
+    """Texts with a NUL in a value and all in it: no file, host or label has one."""
+    if isinstance(value, str) and "\0" in value:
+        return [f"{path}: {value!r} holds a NUL"]
+    if isinstance(value, dict):
+        named = [fault for name in value for fault in nul_faults(name, f"{path} key".strip())]
+        return named + [fault for name, one in value.items() for fault in nul_faults(one, f"{path}.{name}".strip("."))]
+    return [fault for one in value for fault in nul_faults(one, path)] if isinstance(value, list) else []
+
+
+def _converted(read: dict[str, Any], kind: type[Section], path: str) -> tuple[Section, list[str]]:
+    """The table with the keys that are good, and a line for each that is not."""
+    fields = {field.encode_name: field for field in msgspec.structs.fields(kind)}
+    good: dict[str, Any] = {}
+    faults = []
+    for name, value in read.items():
+        if name not in fields:
+            faults.append(f"{path}{name}: unknown field `{name}`, known keys: {', '.join(fields)}")
+            continue
+        inner = SECTIONS.get(f"{path}{name}")
+        try:
+            if inner is not None and isinstance(value, dict):
+                good[name], wrong = _converted(value, inner, f"{path}{name}.")
+                faults += wrong
+            else:
+                good[name] = msgspec.convert(value, fields[name].type)
+        except msgspec.ValidationError as fault:
+            faults.append(f"{path}{name}: {fault}")
+    return kind(**good), faults
 
 
 def beside(config: Config, folder: Path) -> Config:
@@ -197,10 +240,21 @@ def beside(config: Config, folder: Path) -> Config:
 
 def read_config(file: Path | None) -> Config:
     """The configuration of a file, or the default one."""
-    if file is None:
-        return Config()
+    return Config() if file is None else parse_config(_content(file), str(file), file.parent)
+
+
+def read_all(file: Path | None) -> tuple[Config, list[str]]:
+    """The same as far as it can be used, and all that is wrong with the file, one line each; values are not checked."""
     try:
-        text = file.read_bytes()
+        return (Config(), []) if file is None else parse_all(_content(file), str(file), file.parent)
+    except UserError as fault:
+        return Config(), [str(fault)]
+
+
+def _content(file: Path) -> bytes:
+    if found := nul_faults(str(file), "--config"):
+        raise UserError(found[0])
+    try:
+        return file.read_bytes()
     except OSError as fault:
         raise UserError(f"{file}: {fault.strerror or fault}, expected a TOML file") from None
-    return parse_config(text, str(file), file.parent)

@@ -28,6 +28,7 @@ def fit_command(
     policy: str | None = None,
     profile: str | None = None,
     power: Path | None = None,
+    dialect: list[str] | None = None,
 ) -> None:
     """Will this pod fit, where, and what does it cost in watts and fragmentation? Exit 1 if it fits nowhere.
 
@@ -49,11 +50,15 @@ def fit_command(
         Power profile, above the one of the configuration: paper, linear, concave, measured.
     power
         TOML file of your own GPUs, CPUs and node base power, laid over the profile (`wattpack power`).
+    dialect
+        How pods ask for GPUs (docs/guide/dialects.md); may be given again. Default: the configuration's, or all of them
+        at once. What running pods say in other dialects' annotations is not read.
     """
     text = as_json(read_pod_file(pod), pod)
     if server is not None:
-        if profile is not None or power is not None:
-            raise UserError("--profile or --power with --server: the service has its own, expected none of them")
+        if profile is not None or power is not None or dialect is not None:
+            given = "--profile, --power or --dialect"
+            raise UserError(f"{given} with --server: the service has its own, expected none of them")
         decision = ask(server, "/fit", text)
     else:
         from wattpack.cli.options import note_power, with_power
@@ -66,6 +71,8 @@ def fit_command(
         settings = with_power(read_config(config), profile, power)
         if policy is not None:
             settings = checked(msgspec.structs.replace(settings, policy=policy), "--policy")
+        if dialect is not None:
+            settings = checked(msgspec.structs.replace(settings, dialect=dialect), "--dialect")
         settings = msgspec.structs.replace(settings, mode="shadow")  # where there is room, whoever places the pod
         cluster = read_cluster_files(file) if file else asyncio.run(ask_cluster(kubeconfig))
         if cluster.forbidden:

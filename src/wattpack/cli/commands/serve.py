@@ -36,6 +36,7 @@ def serve_command(
     host: str | None = None,
     port: int | None = None,
     prometheus: str | None = None,
+    dialect: list[str] | None = None,
 ) -> None:
     """Place pods of a live cluster, beside an unmodified kube-scheduler.
 
@@ -58,26 +59,42 @@ def serve_command(
         Port to listen on; 0 takes a free one.
     prometheus
         Address of a Prometheus with DCGM or Kepler metrics: modelled against measured watts at /power.
+    dialect
+        How pods ask for GPUs (docs/guide/dialects.md); may be given again. Default: the configuration's, or all of them
+        at once. What running pods say in other dialects' annotations is not read.
     """
     try:
         from wattpack.kube.authentication import problems_of_server
-        from wattpack.kube.config import checked, read_config
+        from wattpack.kube.config import checked, nul_faults, problems, read_all
         from wattpack.kube.kubeconfig import find_access
         from wattpack.kube.run import Options, serve
     except ModuleNotFoundError as fault:
         raise UserError(f"serve needs {fault.name}: install wattpack[serve]") from None
 
-    def laid_over(read: Config) -> Config:
-        changes = {"policy": policy, "mode": "shadow" if shadow else None, "prometheus": prometheus}
+    def overridden(read: Config) -> Config:
+        changes = {"policy": policy, "mode": "shadow" if shadow else None, "prometheus": prometheus, "dialect": dialect}
         server = {"host": host, "port": port}
         given = {name: value for name, value in changes.items() if value is not None}
         listening = {name: value for name, value in server.items() if value is not None}
-        changed = msgspec.structs.replace(read, **given, server=msgspec.structs.replace(read.server, **listening))
-        return checked(changed, "command line" if given or listening else str(config or "defaults"))
+        return msgspec.structs.replace(read, **given, server=msgspec.structs.replace(read.server, **listening))
 
-    settings = laid_over(read_config(config))
-    if found := problems_of_server(settings.server):
-        raise UserError(f"{config or 'command line'}: {'; '.join(found)}")
+    def laid_over(read: Config) -> Config:
+        return checked(overridden(read), str(config or "command line"))
+
+    options = {"policy": policy, "host": host, "prometheus": prometheus, "dialect": dialect, "kubeconfig": kubeconfig}
+    words = {f"--{name}": str(value) if isinstance(value, Path) else value for name, value in options.items()}
+    if faults := nul_faults(words):
+        raise UserError("; ".join(faults))
+    read, faults = read_all(config)
+    settings = overridden(read)
+    faults += problems(settings) + problems_of_server(settings.server)
+    if check and kubeconfig is not None:
+        try:
+            find_access(kubeconfig)
+        except UserError as fault:
+            faults.append(str(fault))
+    if faults:
+        raise UserError(f"{config or 'command line'}: {'; '.join(faults)}")
     if check:
         print_check(settings, config)
         if kubeconfig is None:
