@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 from cyclopts import Parameter
@@ -15,7 +15,10 @@ from wattpack.cli.streams import note
 from wattpack.errors import UserError
 from wattpack.jit import say_if_compiling
 from wattpack.kube.objects import Pod, Unreadable
-from wattpack.kube.pod_file import as_json, read_pod_file
+from wattpack.kube.pod_file import as_json, read_pods_file
+
+if TYPE_CHECKING:
+    from wattpack.kube.fit_together import Together
 
 
 def fit_command(
@@ -32,10 +35,12 @@ def fit_command(
 ) -> None:
     """Will this pod fit, where, and what does it cost in watts and fragmentation? Exit 1 if it fits nowhere.
 
+    Of a Job, a JobSet, a PyTorchJob and the like, all pods together: do they fit at the same time?
+
     Parameters
     ----------
     pod
-        YAML or JSON of a pod, or of anything with a pod template (Deployment, Job, ...).
+        YAML or JSON of a pod, or of anything with pod templates: Deployment, Job, JobSet, PyTorchJob, RayJob, ...
     server
         Ask a running `wattpack serve`, for example http://127.0.0.1:8888.
     kubeconfig
@@ -54,7 +59,10 @@ def fit_command(
         How pods ask for GPUs (docs/guide/dialects.md); may be given again. Default: the configuration's, or all of them
         at once. What running pods say in other dialects' annotations is not read.
     """
-    text = as_json(read_pod_file(pod), pod)
+    groups = read_pods_file(pod)
+    text, pods = as_json(groups[0].pod, pod), sum(group.number for group in groups)
+    together: Together | None = None
+    only_one = "a service answers for one pod; ask with --file or --kubeconfig for all"
     if server is not None:
         if profile is not None or power is not None or dialect is not None:
             given = "--profile, --power or --dialect"
@@ -63,6 +71,7 @@ def fit_command(
     else:
         from wattpack.cli.options import note_power, with_power
         from wattpack.kube.config import checked, read_config
+        from wattpack.kube.fit_together import Group, fit_together
         from wattpack.kube.import_files import read_cluster_files
         from wattpack.kube.not_understood import unknown_accelerators
         from wattpack.kube.questions import fit
@@ -89,6 +98,13 @@ def fit_command(
             if unknown:
                 raise Unreadable(f"asks for {', '.join(unknown)}, which no dialect reads")
             found = fit(view, wanted)
+            if found is not None and pods > 1:
+                decoded = [msgspec.json.decode(as_json(group.pod, pod), type=Pod) for group in groups]
+                if any(one.spec.resource_claims for one in decoded):
+                    only_one = "pods with resource claims are answered for one at a time"
+                else:
+                    named = [Group(g.name or "pod", one, g.number) for g, one in zip(groups, decoded, strict=True)]
+                    together = fit_together(view, named)
         except (Unreadable, msgspec.ValidationError) as fault:
             raise UserError(f"{pod}: {fault}") from None
         if found is None:
@@ -96,5 +112,9 @@ def fit_command(
             raise UserError(f"no node of the cluster can be read: {reasons or 'it has none'}")
         decision = found
     print_decision(decision)
-    if not decision.node:
+    if together is not None:
+        print("\n".join(together.lines()))
+    elif pods > 1:
+        print(f"this is the answer for one of {pods} pods: {only_one}")
+    if not decision.node or (together is not None and together.failed):
         raise SystemExit(1)
