@@ -235,6 +235,18 @@ async def test_a_waiting_pod_of_a_scheduler_that_the_configuration_names_wakes_a
 
 
 @in_a_loop
+async def test_a_waiting_pod_of_a_scheduler_that_has_asked_wakes_a_node() -> None:
+    """It asked for another pod while a node was awake; of this one its own filters say that no node is left."""
+    world = await World(machines=1).start()
+    assert await world.place(of_scheduler(world, "before", "batch")) == "n0"
+    await world.step()
+    del world.api.pods["before"]
+    await world.all_asleep()
+    of_scheduler(world, "batch", "batch")
+    await world.until("n0", State.AWAKE, 30)
+
+
+@in_a_loop
 async def test_a_promise_on_a_node_to_a_pod_of_another_scheduler_is_not_taken_up_again() -> None:
     """A version that looked at every pod wrote it there: the node does not wake for it after the update."""
     world = await (await World(machines=1, schedulers=["wattpack", "batch"]).start()).all_asleep()

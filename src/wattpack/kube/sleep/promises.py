@@ -53,8 +53,8 @@ class Promises:
             self.waiting[uid] = pod
 
     def is_ours(self, scheduler: str) -> bool:
-        """Whether waiting pods of this scheduler may wake nodes: the pods of others will not come there."""
-        return scheduler in self.keeper.config.schedulers
+        """Whether waiting pods of this scheduler may wake nodes: it asks us, or is named. Others decide without us."""
+        return scheduler in self.keeper.config.schedulers or scheduler in self.keeper.service.asked_by
 
     # ---- asked by the scheduler
 
