@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from pathlib import Path
 
 import pytest
 
@@ -99,3 +100,39 @@ def test_names_that_are_missing_or_unknown_are_one_line(
 ) -> None:
     assert run(*words) == 2
     assert capsys.readouterr().err.count("\n") == 1
+
+
+KUBECONFIG = """apiVersion: v1
+kind: Config
+current-context: c
+contexts: [{name: c, context: {cluster: c, user: u}}]
+clusters: [{name: c, cluster: {server: "http://127.0.0.1:1"}}]
+users: [{name: u, user: {token: t}}]
+"""
+SLEEP = """[sleep]
+mode = "act"
+nodes = "pool=gpu"
+reserve = 0
+floor = 0
+power = "command"
+[sleep.command]
+argv = ["true"]
+"""
+
+
+def test_serve_check_says_what_a_live_look_finds_on_the_nodes_that_it_would_switch_off(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("wattpack.kube.client.Client", lambda *_: world.api)
+    for name, text in (("kubeconfig", KUBECONFIG), ("wattpack.toml", SLEEP)):
+        (tmp_path / name).write_text(text)
+    world.api.add_claim("one", "n1", "uid-on-its-way")
+    files = ["--config", str(tmp_path / "wattpack.toml"), "--kubeconfig", str(tmp_path / "kubeconfig")]
+    main(["serve", "--check", *files])
+    told = capsys.readouterr().out
+    assert "would switch off 1 node" in told
+    assert "n1 would stay on: resource claim default/one holds devices of it; read live: pods at " in told
+    world.api.claims.clear()
+    main(["serve", "--check", *files])
+    assert "n1: 0 pods of its own; read live: pods at " in capsys.readouterr().out
+    assert world.api.patches[-1] == "asleep"  # of n0: nothing was changed

@@ -561,9 +561,13 @@ async def test_a_dry_run_says_what_a_live_look_finds_on_the_nodes_that_it_would_
     bind_late(world)
     lines = await looked_at(world.api, ["n0", "n1"])
     version = str(world.api.version)
+    head = "  a live look at these nodes, as before each power order:"
     assert lines == [
+        head,
         f"    n0 would stay on: pod {WORKLOAD} is on it; read live: pods at {version}, resource claims at {version}",
         f"    n1: 0 pods of its own; read live: pods at {version}, resource claims at {version}",
     ]
     world.api.live_fault = ApiError(403, "forbidden")
-    assert await looked_at(world.api, ["n0"]) == ["    n0 would stay on: what is on it cannot be read: 403: forbidden"]
+    unread = "    n0 would stay on: what is on it cannot be read: 403: forbidden"
+    assert await looked_at(world.api, ["n0"]) == [head, unread]
+    assert await looked_at(world.api, []) == []

@@ -26,7 +26,7 @@ def seen_at_once(view: View, config: SleepConfig) -> Sight:
 
 async def looked_at(client: Client, nodes: list[str]) -> list[str]:
     """What a live look, as before a real order, finds on the nodes that would be switched off."""
-    lines = []
+    lines = ["  a live look at these nodes, as before each power order:"] if nodes else []
     for name in nodes[:SHOWN]:
         try:
             seen = await look_live(client, name)
