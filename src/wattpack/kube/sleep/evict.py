@@ -62,9 +62,8 @@ class Evictions:
     # ---- pods
 
     def pods_on(self, name: str) -> list[PodFacts]:
-        """Pods of workloads on the node, and those that are to come there."""
-        reservations = self.keeper.service.view.cluster.reservations
-        return [held.pod for held in reservations if held.node == name and not held.pod.of_node]
+        """Pods of workloads on the node, and those that are to come there, as of this step's look."""
+        return self.keeper.sight.pods.get(name, [])
 
     def uids_on(self, name: str) -> tuple[str, ...]:
         return tuple(sorted(pod.uid for pod in self.pods_on(name)))

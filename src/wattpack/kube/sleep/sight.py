@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from wattpack.kube.constraints import is_ready
+from wattpack.kube.facts import PodFacts
 from wattpack.kube.informer import number
 from wattpack.kube.objects import Node
 from wattpack.kube.sleep.config import SleepConfig
@@ -29,6 +30,7 @@ class Sight:
     selected: set[str] = field(default_factory=set)
     states: dict[str, State] = field(default_factory=dict)  # of selected nodes, and of all others with a record
     busy: dict[str, list[str]] = field(default_factory=dict)  # node -> pods of workloads there, or reserved there
+    pods: dict[str, list[PodFacts]] = field(default_factory=dict)  # the same without those that cannot be read
     promised: dict[str, list[str]] = field(default_factory=dict)  # node -> pods that are promised it
     usable: set[str] = field(default_factory=set)  # selected, awake, Ready, and open to pods
     claimed: set[str] = field(default_factory=set)  # selected, and their GPUs are given out by resource claims
@@ -65,11 +67,12 @@ class Sight:
         return self.pool.engine is view.cluster.engine() and there == set(self.pool.names)
 
     def find_pods(self, view: View) -> None:
-        self.busy, self.promised = {}, {}
+        self.busy, self.pods, self.promised = {}, {}, {}
         for reservation in view.cluster.reservations:
             if not reservation.pod.of_node and reservation.node in self.states:
                 pod = reservation.pod
                 self.busy.setdefault(reservation.node, []).append(f"{pod.namespace}/{pod.name}")
+                self.pods.setdefault(reservation.node, []).append(pod)
         for uid, name in view.blocking.items():  # of these, a reservation may be missing
             if name in self.states:
                 self.busy.setdefault(name, []).append(f"{uid}, which cannot be read,")
