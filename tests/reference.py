@@ -166,9 +166,8 @@ def node_power_w(node: Node) -> tuple[int, int]:
     """CPU: active * busy_w + (sockets - active) * idle_w, a core is 2000 milli; GPU: busy * max_w + free * idle_w."""
     cores_a_socket, cpu_idle_w, cpu_busy_w = CPU_MODELS[node.cpu_model or DEFAULT_CPU_MODEL]
     cores = ceil_div(node.cpu_milli, 2000)
-    idle_cores = node.cpu_left // 2000
     sockets = ceil_div(cores, cores_a_socket)
-    active = ceil_div(cores - idle_cores, cores_a_socket)
+    active = ceil_div(ceil_div(node.cpu_milli - node.cpu_left, 2000), cores_a_socket)
     cpu_w = active * cpu_busy_w + (sockets - active) * cpu_idle_w
     if node.gpu == 0:
         return cpu_w, 0

@@ -29,12 +29,12 @@ def test_the_help_names_every_dialect() -> None:
 def test_nodes_tasks_and_placements_are_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = import_cluster(tmp_path)
     assert (out / "nodes.csv").read_text().splitlines() == [
-        "sn,cpu_milli,memory_mib,gpu,model,cpu_model,pool,only,why",
-        "cpu-1,30500,129024,0,,,,,",  # serve-4 is left out, its CPU and memory are not free
-        "gpu-a,63500,261120,4,A100-SXM4-80GB,,,,",
-        "gpu-b,63500,261120,4,A100-SXM4-80GB,,,,",
-        "gpu-t4,15500,64512,2,T4,,,,",
-        "master,95500,392192,0,,,,named,tainted",
+        "sn,cpu_milli,memory_mib,gpu,model,cpu_model,pool,only,why,capacity_milli",
+        "cpu-1,30500,129024,0,,,,,,32000",  # serve-4 is left out, its CPU and memory are not free
+        "gpu-a,63500,261120,4,A100-SXM4-80GB,,,,,64000",
+        "gpu-b,63500,261120,4,A100-SXM4-80GB,,,,,64000",
+        "gpu-t4,15500,64512,2,T4,,,,,16000",
+        "master,95500,392192,0,,,,named,tainted,96000",
     ]
     assert (out / "tasks.csv").read_text().splitlines()[:3] == [
         "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,creation_time,deletion_time,pool_spec",
@@ -72,11 +72,10 @@ def test_anonymised_files_hold_no_name_of_the_cluster(tmp_path: Path, capsys: py
 
 
 def test_what_a_policy_would_have_saved_takes_two_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """As it is: 4 A100 in use and 4 idle, 1 T4 in use and 1 idle; 5 of 9 sockets with a task on them or awake.
+    """As it is: 4 A100 in use and 4 idle, 1 T4 in use and 1 idle; 4 of 9 sockets with a task on them.
 
     With --allow-slower the policy puts train-2 on one T4 and all shares on the other: two A100 less in use, one T4
-    more. The sockets stay: 63.5 vCPU are 32 cores of which 31 are free, so a socket of the node that is empty now
-    counts as awake.
+    more. It needs two nodes rather than four: two sockets less.
     """
     out = import_cluster(tmp_path)
     capsys.readouterr()
@@ -85,9 +84,9 @@ def test_what_a_policy_would_have_saved_takes_two_commands(tmp_path: Path, capsy
     main(["replay", *files, "--policy", "pwr:0.1+fgd:0.9", *where])
     said = capsys.readouterr().out
     lines = {line[:21].strip(): line[21:].split() for line in said.splitlines()}
-    assert lines["power, W"][0] == f"{4 * 400 + 4 * 48 + 70 + 10 + 5 * 120 + 4 * 15:,}"
+    assert lines["power, W"][0] == f"{4 * 400 + 4 * 48 + 70 + 10 + 4 * 120 + 5 * 15:,}"
     assert lines["GPUs served"] == ["3.9", "3.9"]
-    saved = 2 * (400 - 48) - (70 - 10)
+    saved = 2 * (400 - 48) - (70 - 10) + 2 * (120 - 15)
     assert f"pwr:0.1+fgd:0.9 saves {saved} W" in said
 
 

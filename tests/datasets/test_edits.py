@@ -193,21 +193,23 @@ def test_a_file_whose_name_looks_like_edits_is_that_file(tmp_path: Path, monkeyp
     assert load_datacenter("x --add T4-1").names == ("n1",)
 
 
-def test_pools_and_base_power_stay_and_added_nodes_are_open_to_all_with_the_profiles_base(tmp_path: Path) -> None:
+def test_pools_and_base_power_stay_and_added_nodes_join_the_pool_of_those_like_them_with_the_profiles_base(
+    tmp_path: Path,
+) -> None:
     file = tmp_path / "nodes.csv"
     file.write_text(
         "sn,cpu_milli,memory_mib,gpu,model,pool,only,base_w\n"
         "a,8000,1024,1,T4,x,,12.5\nb,8000,1024,1,A10,y,named,\nc,8000,1024,1,T4,,none,0\nd,8000,1024,1,A10,y,named,0\n"
     )
     found = load_datacenter(file, remove=["1xT4"], add=["A10-1"])
-    assert [found.pools[pool] for pool in found.pool] == [Pool("x"), Pool("y", "named"), Pool("y", "named"), OPEN]
+    assert [found.pools[pool] for pool in found.pool] == [Pool("x")] + 3 * [Pool("y", "named")]
     rows = [file_header(found), *file_rows(found)]
     (tmp_path / "new.csv").write_text("".join(",".join(map(str, row)) + "\n" for row in rows))
     again = load_datacenter(tmp_path / "new.csv")
     assert found.own_base_mw is not None
     assert again.own_base_mw is not None
     assert found.own_base_mw.tolist() == again.own_base_mw.tolist() == [12_500, -1, 0, -1]
-    assert [kind.nodes for kind in types_of(found)] == [1, 1, 1, 1]
+    assert [kind.nodes for kind in types_of(found)] == [1, 2, 1]
     assert (again.names, again.pools, again.pool.tolist()) == (found.names, found.pools, found.pool.tolist())
     assert datacenter_digest(again) == datacenter_digest(found)
 

@@ -26,6 +26,7 @@ NOTES = tuple(
         r"\d+ pods? holds? accelerators that could not be counted: .*; these nodes take no tasks with GPUs",
         r"\d+ (node takes|nodes take) no new task( with GPUs)?: .*",  # closed nodes of an import
         r"\d+ tasks? stays? \(held, or on nodes that take no new ones\); the policy places the others",
+        r"\d+ tasks? waits? for a node and (is|are) left out \(--pending: the policy places them too\)",
         r"\d{4}-\d\d-\d\d [0-9:,]+ (INFO|WARNING|ERROR) .*",  # the log of `serve`
     )
 )

@@ -14,7 +14,7 @@ from wattpack.policies.expression import parse
 
 COLUMNS = {
     "sn": ["a", "b", "c"],
-    "cpu_milli": [64_000, 63_500, 8_000],  # b: 31.75 cores count as 32, of which 31 are free
+    "cpu_milli": [64_000, 63_500, 8_000],  # b: 31.75 cores count as 32
     "memory_mib": [1024] * 3,
     "gpu": [4, 2, 0],
     "model": ["T4", "H800", ""],

@@ -8,7 +8,8 @@ from wattpack.engine.core.columns import CLASS, COLUMN
 from wattpack.engine.core.plan import PART
 from wattpack.engine.core.score_cache import ASKED, FAILURES
 from wattpack.errors import UserError
-from wattpack.model.nodes import MAX_GPUS, NODE
+from wattpack.model.nodes import MAX_GPUS, NODE, Datacenter
+from wattpack.model.power import cpu_power_mw
 from wattpack.model.target import TARGET
 from wattpack.model.tasks import TASK
 
@@ -81,3 +82,25 @@ def test_no_field_is_hidden_by_an_attribute_of_numpys_records() -> None:
         name for record in (NODE, TASK, TARGET, PART, ASKED, FAILURES, CLASS, COLUMN) for name in record.names or ()
     }
     assert {name for name in fields if hasattr(np.record, name)} == set()
+
+
+def test_what_the_system_keeps_counts_for_sockets_and_keeps_none_of_them_awake() -> None:
+    """a: 64 vCPU are two sockets, of which tasks may have 31; b: 31.85 vCPU of an unknown machine are one socket."""
+    of = (["a", "b"], [31_000, 31_850], [1, 1], [0, 0], ["", ""])
+    nodes = Datacenter.of(*of, capacity_milli=[64_000, None]).records()
+    assert nodes.sockets.tolist() == [2, 1]
+    assert [cpu_power_mw(node, int(node.cpu_left)) / 1000 for node in nodes] == [30, 15]
+    assert [cpu_power_mw(node, 0) / 1000 for node in nodes] == [120 + 15, 120]  # 31 vCPU are 16 cores
+
+
+def test_nodes_that_differ_in_capacity_only_are_of_different_types_in_every_order() -> None:
+    of = (["a", "b", "c"], [31_000] * 3, [1] * 3, [0] * 3, [""] * 3)
+    datacenter = Datacenter.of(*of, capacity_milli=[64_000, 32_000, 64_000])
+    assert datacenter.types.tolist() == [1, 0, 1]
+    turned = datacenter.ordered(np.array([1, 0])).repeated(2)
+    assert turned.records().sockets.tolist() == [1, 2, 1, 2]
+
+
+def test_a_capacity_below_what_tasks_may_have_is_refused() -> None:
+    with pytest.raises(UserError, match="capacity_milli: expected at least the node's cpu_milli, or None"):
+        Datacenter.of(["a"], [32_000], [1], [0], [""], capacity_milli=[31_000])

@@ -83,8 +83,14 @@ def cpu_power_w(cpu: float, cpu_left: float) -> float:
         (82, 50, 120 + 2 * 15),  # 25 idle cores: 16 in use
         (82, 48, 2 * 120 + 15),  # 24 idle cores: 17 in use
         (82, 0, 3 * 120),
-        (33, 33, 120 + 15),  # 17 cores, floor(33 / 2) = 16 of them idle: an odd vCPU is never idle
-        (1, 1, 120),  # 1 core, floor(1 / 2) = 0 idle
+        (33, 33, 2 * 15),  # 17 cores, nothing placed: the vCPU that the system keeps keeps no core busy
+        (33, 32.999, 120 + 15),
+        (31.85, 31.85, 15),  # what GKE leaves of 32: an empty node is idle
+        (95, 95, 3 * 15),
+        (95, 63, 120 + 2 * 15),  # 32 vCPU are 16 cores: one socket
+        (95, 62.5, 2 * 120 + 15),  # 17 cores
+        (95, 0, 3 * 120),
+        (1, 1, 15),
         (0, 0, 0),  # no core, no socket
     ],
 )

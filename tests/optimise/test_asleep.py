@@ -199,12 +199,12 @@ def test_a_hand_made_case_has_its_least_power_worked_out_beside_it(case: str) ->
     assert found == pytest.approx(least_w, rel=TIGHT)
 
 
-def test_a_node_whose_last_core_is_never_free_draws_that_socket_only_when_awake() -> None:
-    """33 vCPU are 17 cores of which 16.5 can be free: the second socket is active on an empty node, 15 + 120 + 10 W."""
+def test_an_empty_node_of_half_a_core_draws_idle_sockets_when_awake_and_none_asleep() -> None:
+    """33 vCPU are 17 cores, two sockets: awake and empty it draws 2 * 15 + 10 W."""
     lp = AsleepLp(make_datacenter([make_node(gpus=1, cpu=33, model="T4")] * 2), [], PAPER, 5.0)
     assert lp.least_power_w(np.zeros(0), 0) == pytest.approx(2 * 5)
-    assert lp.least_power_w(np.zeros(0), 1) == pytest.approx(15 + 120 + 10 + 5)
-    assert lp.least_power_w(np.zeros(0), 2) == pytest.approx(2 * (15 + 120 + 10))
+    assert lp.least_power_w(np.zeros(0), 1) == pytest.approx(2 * 15 + 10 + 5)
+    assert lp.least_power_w(np.zeros(0), 2) == pytest.approx(2 * (2 * 15 + 10))
 
 
 def test_tasks_that_no_placement_holds_are_an_error() -> None:

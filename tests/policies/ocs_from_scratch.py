@@ -183,12 +183,12 @@ def fair_socket_w(node: Node, known: Statistics) -> float:
 
 
 def powered_sockets_of(node: Node) -> int:
-    return reference.ceil_div(reference.ceil_div(node.cpu_milli, 2000) - node.cpu_left // 2000, 16)
+    return reference.ceil_div(reference.ceil_div(node.cpu_milli - node.cpu_left, 2000), 16)
 
 
 def idle_vcpu_of(node: Node) -> float:
-    """32 vCPU a socket; a socket is powered where a core of it is in use, cores being counted from whole free ones."""
-    busy_cores = reference.ceil_div(node.cpu_milli, 2000) - node.cpu_left // 2000
+    """32 vCPU a socket; a socket is powered where a core of it is in use, part of a core being one."""
+    busy_cores = reference.ceil_div(node.cpu_milli - node.cpu_left, 2000)
     powered_milli = reference.ceil_div(busy_cores, 16) * 32000
     return min(powered_milli - (node.cpu_milli - node.cpu_left), node.cpu_left) / 1000
 

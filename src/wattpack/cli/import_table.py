@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from wattpack.cli.ask_cluster import NO_RIGHT
 from wattpack.kube.dialects import DIALECTS
 from wattpack.kube.import_files import ClusterObjects
+from wattpack.kube.not_kept import AFFINITY, GATED, PRIORITY, SCHEDULER, SPREAD, NotKept
 from wattpack.kube.pools import TOO_MANY
 from wattpack.kube.snapshot import Snapshot
 from wattpack.model.counted import counted
@@ -16,7 +18,7 @@ Rename = Callable[[str, str], str]
 SHOWN = 3
 MOST_REASONS = 10
 AT_MOST = "not understood, counted as the most that they can hold"
-UNDERSTOOD, ASSUMED, CLOSED, LEFT_OUT = "understood", "assumed", "closed", "left out"
+UNDERSTOOD, ASSUMED, CLOSED, NOT_KEPT, LEFT_OUT = "understood", "assumed", "closed", "not kept", "left out"
 
 
 class Line(NamedTuple):
@@ -34,6 +36,7 @@ def table_of(snapshot: Snapshot, rename: Rename, source: Iterable[Line] = ()) ->
         *source,
         *assumed(snapshot, rename),
         *closed(snapshot, rename),
+        *not_kept(snapshot.not_kept, rename),
         *left_out(snapshot, rename),
     ]
 
@@ -95,6 +98,37 @@ def closed(snapshot: Snapshot, rename: Rename) -> Iterable[Line]:
     takes["cpu|named"] = f"{takes['cpu']}, {takes['named']}"
     for (only, why), names in found.items():
         yield Line(CLOSED, len(names), "nodes", f"{why}: {takes[only]}", names)
+
+
+def not_kept(found: NotKept, rename: Rename) -> Iterable[Line]:
+    """What pods ask of a scheduler that no file says: a run may place them otherwise than their cluster would."""
+
+    def line(what: str, text: str) -> Iterable[Line]:
+        if names := found.pods.get(what, []):
+            yield Line(NOT_KEPT, len(names), "pods", text, [rename("task", name) for name in names])
+
+    yield from line(GATED, "gated (schedulingGates): not tasks, nobody may place them yet")
+    if found.gangs:
+        who = Counter(key[0] for key in found.gangs)
+        by = ", ".join(f"{name} {count}" for name, count in who.most_common())
+        pods = [rename("task", name) for names in found.gangs.values() for name in names]
+        yield Line(
+            NOT_KEPT, len(pods), "tasks", f"of {counted(len(found.gangs), 'gang')} ({by}): placed one by one", pods
+        )
+    if found.empty_gangs:
+        yield Line(NOT_KEPT, found.empty_gangs, "gangs", "without a pod that is a task (PodGroup)")
+    yield from line(AFFINITY, "with required affinity or anti-affinity to other pods: it limits no placement")
+    yield from line(SPREAD, "with hard topology spread (DoNotSchedule): it limits no placement")
+    yield from line(
+        PRIORITY, f"with a priority ({said(found.priorities, rename)}): all tasks count alike, none is evicted"
+    )
+    yield from line(SCHEDULER, f"of another scheduler ({said(found.schedulers, rename)}): its rules are not known here")
+
+
+def said(counts: Counter[str], rename: Rename) -> str:
+    """The most frequent ones with their numbers."""
+    first = [f"{rename('name', name)} {count}" for name, count in counts.most_common(SHOWN)]
+    return ", ".join(first) + (f" and {len(counts) - SHOWN} more" if len(counts) > SHOWN else "")
 
 
 def left_out(snapshot: Snapshot, rename: Rename) -> Iterable[Line]:

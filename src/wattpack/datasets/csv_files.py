@@ -23,7 +23,7 @@ MAX_TASK_GPUS = 10**6
 MAX_BYTES = 1_000_000_000  # of a file: ten million tasks
 
 NODE_COLUMNS = ("sn", "cpu_milli", "memory_mib", "gpu", "model")
-NODE_OPTIONAL = ("cpu_model", "base_w", "pool", "only")
+NODE_OPTIONAL = ("cpu_model", "base_w", "pool", "only", "capacity_milli")
 TASK_COLUMNS = ("name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli")
 TASK_OPTIONAL = ("gpu_spec", "cpu_spec", "pool_spec")
 CLASS_COLUMNS = (*TASK_COLUMNS[1:], *TASK_OPTIONAL)  # what makes a class
@@ -112,7 +112,7 @@ def read_datacenter(path: str | Path, profile: PowerProfile = PAPER) -> Datacent
 def datacenter_of(file: Path, found: Iterable[Row], profile: PowerProfile = PAPER) -> Datacenter:
     """The nodes of these rows; `file` is what faults name."""
     names: dict[str, int] = {}
-    rows: list[tuple[int, int, int, str, str, float | None]] = []
+    rows: list[tuple[int, int, int, str, str, float | None, int | None]] = []
     pools: list[Pool] = []
     for row in found:
         name = row.text("sn")
@@ -127,14 +127,16 @@ def datacenter_of(file: Path, found: Iterable[Row], profile: PowerProfile = PAPE
             _known(row, "model", profile.gpu)
         _known(row, "cpu_model", profile.cpu)
         cpu, memory, base = row.amount("cpu_milli"), row.amount("memory_mib"), row.watts("base_w", MAX_BASE_W)
-        rows.append((cpu, memory, gpus, model, row.text("cpu_model"), base))
+        capacity = row.amount("capacity_milli", least=cpu) if row.text("capacity_milli") else None
+        rows.append((cpu, memory, gpus, model, row.text("cpu_model"), base, capacity))
         pools.append(row.pool())
     if not rows:
         raise UserError(f"{file}: no nodes, expected a header ({','.join(NODE_COLUMNS)}) and at least one line")
-    cpus, memories, gpus_column, models, cpu_models, base_w = zip(*rows, strict=True)
+    cpus, memories, gpus_column, models, cpu_models, base_w, capacities = zip(*rows, strict=True)
     if len(set(models)) > MAX_MODELS or len(set(cpu_models)) > MAX_MODELS:
         raise UserError(f"{file}: {len(set(models))} GPU models, expected at most {MAX_MODELS}")
-    found_nodes = Datacenter.of(list(names), cpus, memories, gpus_column, models, cpu_models, file.stem, base_w)
+    amounts = (cpus, memories, gpus_column)
+    found_nodes = Datacenter.of(list(names), *amounts, models, cpu_models, file.stem, base_w, capacities)
     return found_nodes.in_pools(pools)
 
 

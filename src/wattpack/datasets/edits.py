@@ -21,16 +21,21 @@ from wattpack.errors import UserError
 from wattpack.model.catalog import GPUS
 from wattpack.model.gpu_names import catalog_name, model_of
 from wattpack.model.nodes import MAX_GPUS, Datacenter
-from wattpack.model.pools import OPEN
+from wattpack.model.pools import CPU, NONE, OPEN, Pool
 from wattpack.model.power import PAPER, PowerProfile
 
 MAX_NODES = 1_000_000  # of an edited datacenter: 100 bytes a node
 VCPU_PER_GPU, MEMORY_GIB_PER_GPU = 16, 128  # of added nodes unless given: as the nodes of eight A100 of alibaba2026
 MAX_LETTERS = 120  # of an edit
 WITHOUT_GPU = "cpu"  # in the place of MODEL-GPUS
+OPEN_POOL = "open"  # behind `@`: no pool, unless one is called so
+MOST_POOLS = 8  # that a message names
 
-ADD = re.compile(r"(?:([0-9]{1,9})x)?(?:(.+)-([0-9]{1,3})|cpu)(?::([0-9]{1,12})c)?(?::([0-9]{1,12})g)?", re.IGNORECASE)
-REMOVE = re.compile(r"(?:([0-9]{1,9})x)?(.+?)(?:-([0-9]{1,3}))?", re.IGNORECASE)
+ADD = re.compile(
+    r"(?:([0-9]{1,9})x)?(?:([^@]+)-([0-9]{1,3})|cpu)(?::([0-9]{1,12})c)?(?::([0-9]{1,12})g)?(?:@([^@|]+))?",
+    re.IGNORECASE,
+)
+REMOVE = re.compile(r"(?:([0-9]{1,9})x)?([^@]+?)(?:-([0-9]{1,3}))?(?:@([^@|]+))?", re.IGNORECASE)
 COUNT_LIKE = re.compile(r"[-+.,0-9]+(?:e[0-9]+)?x", re.IGNORECASE)  # -5x, 1.5x, 1e3x: no count, and no model
 ADD_FORM = "expected COUNTxMODEL-GPUS like 20xH100-8, or with vCPU and GiB of a node 20xH100-8:128c:1024g"
 REMOVE_FORM = "expected a model like T4, or COUNTxMODEL-GPUS like 10xT4-2"
@@ -49,6 +54,8 @@ class NodeType(NamedTuple):
     gpus: int
     model: str
     cpu_model: str
+    capacity_milli: int  # -1: unknown
+    pool: Pool
 
 
 def with_edits(
@@ -113,13 +120,74 @@ def edited(
 
 
 def nodes_like(datacenter: Datacenter, text: str, profile: PowerProfile = PAPER) -> tuple[str, int]:
-    """`H100-8` as the catalog names it, and how many nodes of this model and number of GPUs the datacenter has."""
+    """`H100-8` as the catalog names it, and how many nodes of this model and number of GPUs the datacenter has.
+
+    With a pool, `H100-8@p3`: how many of them are in it.
+    """
     found = ADD.fullmatch(text)
     if found is None or found[1] is not None or found[2] is None:
         raise UserError(f"nodes {text!r}, expected MODEL-GPUS like H100-8, or H100-8:128c:1024g")
-    asked = _node_type(datacenter, text, profile)
+    asked = _node_type(datacenter, text, profile, "nodes")
     same = np.array([model == asked.model for model in datacenter.models], dtype=bool)[datacenter.model]
-    return f"{asked.model}-{asked.gpus}", int((same & (datacenter.gpus == asked.gpus)).sum())
+    same &= datacenter.gpus == asked.gpus
+    if found[6] is not None:
+        same &= _in_pool(datacenter, found[6])
+    return f"{asked.model}-{asked.gpus}", int(same.sum())
+
+
+def _pool_joined(datacenter: Datacenter, model: str, gpus: int, option: str, asked: str | None, text: str) -> Pool:
+    """The pool of a new node: the one asked for, or that of the nodes it resembles most, where they are in one.
+
+    They resemble it by model and number of GPUs, then by model, then by having GPUs at all. Pools that take no such
+    task, as those of cordoned nodes do not, are no pools to join.
+    """
+    own = [datacenter.pools[pool] for pool in datacenter.pool.tolist()]
+    if asked is not None:
+        named = [pool for pool in own if pool.name == asked]
+        if not named and asked != OPEN_POOL:
+            raise UserError(f"{option}: no node is in the pool {asked!r}, {_pools_there(datacenter, text, own)}")
+        return _least_closed(named) if named else OPEN
+    models = np.array(datacenter.models)[datacenter.model]
+    same = models == model
+    for alike in (same & (datacenter.gpus == gpus), same, (datacenter.gpus > 0) == (gpus > 0)):
+        pools = {pool for pool, there in zip(own, alike.tolist(), strict=True) if there and _may_join(pool, gpus)}
+        if len({pool.name for pool in pools}) == 1:
+            return _least_closed(pools)
+        if pools:
+            break
+    if all(pool == OPEN for pool in datacenter.pools):
+        return OPEN
+    there = _pools_there(datacenter, text, pools or own)
+    raise UserError(f"{option}: nodes like it are in {'several pools' if pools else 'no pool'}, {there}")
+
+
+def _may_join(pool: Pool, gpus: int) -> bool:
+    words = pool.only.split("|")
+    return NONE not in words and not (gpus and CPU in words)
+
+
+def _least_closed(pools: Iterable[Pool]) -> Pool:
+    return min(pools, key=lambda pool: (NONE in pool.only, pool.only.count("|"), len(pool.only), pool.only))
+
+
+def _pools_there(datacenter: Datacenter, text: str, shown: Iterable[Pool]) -> str:
+    """Pools of a datacenter by name, with what is in them, for a message."""
+    nodes: dict[str, Counter[str]] = {}
+    for pool, model, gpus in zip(
+        datacenter.pool.tolist(), datacenter.model.tolist(), datacenter.gpus.tolist(), strict=True
+    ):
+        kind = f"{datacenter.models[model]}-{gpus}" if gpus else WITHOUT_GPU
+        nodes.setdefault(datacenter.pools[pool].name, Counter())[kind] += 1
+    names = sorted({pool.name for pool in shown} - {""}, key=list(nodes).index)
+    said = [f"{name} ({_kinds(nodes[name])})" for name in names[:MOST_POOLS]]
+    said += [f"{len(names) - MOST_POOLS} more"] if len(names) > MOST_POOLS else []
+    example = f"{text.partition('@')[0]}@{names[0] if names else OPEN_POOL}"
+    return f"expected {', '.join([*said, ''])}or {OPEN_POOL} (to tasks that name no pool), as in {example}"
+
+
+def _kinds(kinds: Counter[str]) -> str:
+    (kind, _), *others = kinds.most_common()
+    return f"{kinds.total()} x {kind}" if not others else f"{kinds.total()} nodes, most of them {kind}"
 
 
 def _without(datacenter: Datacenter, text: str, may_be_all: bool) -> Datacenter:
@@ -161,6 +229,8 @@ def _nodes_meant(datacenter: Datacenter, text: str, option: str, form: str) -> N
     there = np.array([name == model for name in datacenter.models], dtype=bool)[datacenter.model]
     if gpus:
         there &= datacenter.gpus == int(gpus)
+    if found[4]:
+        there &= _in_pool(datacenter, found[4])
     which = np.flatnonzero(there)
     count = len(which) if found[1] is None else int(found[1])
     if len(which) == 0:
@@ -168,6 +238,11 @@ def _nodes_meant(datacenter: Datacenter, text: str, option: str, form: str) -> N
     if not 0 < count <= len(which):
         raise UserError(f"{option}: {datacenter.name} has {len(which)} such nodes, expected a count from 1 to that")
     return which[len(which) - count :]
+
+
+def _in_pool(datacenter: Datacenter, name: str) -> NDArray[np.bool_]:
+    wanted = "" if name == OPEN_POOL and all(pool.name != name for pool in datacenter.pools) else name
+    return np.array([pool.name == wanted for pool in datacenter.pools], dtype=bool)[datacenter.pool]
 
 
 def _model_there(datacenter: Datacenter, name: str) -> str | None:
@@ -180,7 +255,7 @@ def _model_there(datacenter: Datacenter, name: str) -> str | None:
     return found or (beginning[0] if len(beginning) == 1 else None)
 
 
-def _node_type(datacenter: Datacenter, text: str, profile: PowerProfile) -> NodeType:
+def _node_type(datacenter: Datacenter, text: str, profile: PowerProfile, option: str = "--add") -> NodeType:
     found = ADD.fullmatch(text)
     if found is None:
         raise UserError(f"--add {text!r}, {ADD_FORM}")
@@ -199,14 +274,15 @@ def _node_type(datacenter: Datacenter, text: str, profile: PowerProfile) -> Node
     if found[2] is not None and not 1 <= gpus <= MAX_GPUS:
         raise UserError(f"--add {text!r}: {gpus} GPUs a node, expected 1 to {MAX_GPUS}")
     model = "" if found[2] is None else _model_known(found[2], profile, f"--add {text!r}")
-    cpu_milli, memory_mib, cpu_model = _usual(datacenter, model, gpus)
+    cpu_milli, memory_mib, cpu_model, capacity_milli = _usual(datacenter, model, gpus)
     if found[4] is not None:
-        cpu_milli = int(found[4]) * 1000
+        cpu_milli, capacity_milli = int(found[4]) * 1000, -1
     if found[5] is not None:
         memory_mib = int(found[5]) * 1024
     if max(cpu_milli, memory_mib) > MAX_AMOUNT:
         raise UserError(f"--add {text!r}: expected at most {MAX_AMOUNT // 1000:,} vCPU and {MAX_AMOUNT // 1024:,} GiB")
-    return NodeType(count, cpu_milli, memory_mib, gpus, model, cpu_model)
+    pool = _pool_joined(datacenter, model, gpus, f"{option} {text!r}", found[6], text)
+    return NodeType(count, cpu_milli, memory_mib, gpus, model, cpu_model, capacity_milli, pool)
 
 
 def _model_known(name: str, profile: PowerProfile, option: str) -> str:
@@ -219,17 +295,19 @@ def _model_known(name: str, profile: PowerProfile, option: str) -> str:
     return model
 
 
-def _usual(datacenter: Datacenter, model: str, gpus: int) -> tuple[int, int, str]:
-    """Milli-vCPU, MiB and CPU model of the datacenter's most frequent node of this kind, or of the stated default."""
+def _usual(datacenter: Datacenter, model: str, gpus: int) -> tuple[int, int, str, int]:
+    """Milli-vCPU, MiB, CPU model and capacity of the datacenter's most frequent node of this kind, or the defaults."""
     there = np.array([name == model for name in datacenter.models], dtype=bool)[datacenter.model] & (
         datacenter.gpus == gpus
     )
-    columns = (column[there].tolist() for column in (datacenter.cpu_milli, datacenter.memory_mib, datacenter.cpu_model))
+    capacity = np.full(len(datacenter), -1) if datacenter.own_capacity_milli is None else datacenter.own_capacity_milli
+    own = (datacenter.cpu_milli, datacenter.memory_mib, datacenter.cpu_model, capacity)
+    columns = (column[there].tolist() for column in own)
     kinds = Counter(zip(*columns, strict=True)).most_common(1)
     if not kinds:
-        return gpus * VCPU_PER_GPU * 1000, gpus * MEMORY_GIB_PER_GPU * 1024, ""
-    cpu_milli, memory_mib, cpu_model = kinds[0][0]
-    return cpu_milli, memory_mib, datacenter.cpu_models[cpu_model]
+        return gpus * VCPU_PER_GPU * 1000, gpus * MEMORY_GIB_PER_GPU * 1024, "", -1
+    cpu_milli, memory_mib, cpu_model, capacity_milli = kinds[0][0]
+    return cpu_milli, memory_mib, datacenter.cpu_models[cpu_model], capacity_milli
 
 
 def _with(datacenter: Datacenter, new: NodeType) -> Datacenter:
@@ -248,8 +326,10 @@ def _with(datacenter: Datacenter, new: NodeType) -> Datacenter:
     def longer(column: NDArray[np.int64], value: int) -> NDArray[np.int64]:
         return np.concatenate([column, np.full(new.nodes, value, dtype=np.int64)])
 
-    pools = datacenter.pools if OPEN in datacenter.pools else (*datacenter.pools, OPEN)
-    base = datacenter.own_base_mw
+    pools = datacenter.pools if new.pool in datacenter.pools else (*datacenter.pools, new.pool)
+    base, capacity = datacenter.own_base_mw, datacenter.own_capacity_milli
+    if capacity is None and new.capacity_milli >= 0:
+        capacity = np.full(len(datacenter), -1, dtype=np.int64)
     return replace(
         datacenter,
         names=(*datacenter.names, *names),
@@ -260,9 +340,10 @@ def _with(datacenter: Datacenter, new: NodeType) -> Datacenter:
         models=models,
         cpu_model=longer(datacenter.cpu_model, cpu_models.index(new.cpu_model)),
         cpu_models=cpu_models,
-        pool=longer(datacenter.pool, pools.index(OPEN)),
+        pool=longer(datacenter.pool, pools.index(new.pool)),
         pools=pools,
         own_base_mw=None if base is None else longer(base, -1),
+        own_capacity_milli=None if capacity is None else longer(capacity, new.capacity_milli),
     )
 
 

@@ -51,12 +51,14 @@ def file_header(datacenter: Datacenter) -> tuple[str, ...]:
 def _optional(datacenter: Datacenter) -> dict[str, list[str]]:
     """The optional columns that say something."""
     base_mw = [] if datacenter.own_base_mw is None else datacenter.own_base_mw.tolist()
+    capacity_milli = [] if datacenter.own_capacity_milli is None else datacenter.own_capacity_milli.tolist()
     pools = [datacenter.pools[pool] for pool in datacenter.pool.tolist()]
     columns = {
         "cpu_model": [datacenter.cpu_models[model] for model in datacenter.cpu_model.tolist()],
         "pool": [pool.name for pool in pools],
         "only": [pool.only for pool in pools],
         "base_w": ["" if mw < 0 else f"{mw / 1000:.12g}" for mw in base_mw],
+        "capacity_milli": ["" if milli < 0 else str(milli) for milli in capacity_milli],
     }
     return {column: texts for column, texts in columns.items() if any(texts)}
 

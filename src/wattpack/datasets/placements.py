@@ -25,6 +25,10 @@ class Placements:
     node: NDArray[np.int32]  # -1: not placed
     gpus: NDArray[np.int32]  # bit set
 
+    def only(self, tasks: NDArray[np.bool_]) -> Placements:
+        """Those of some tasks."""
+        return Placements(self.file, self.node[tasks], self.gpus[tasks])
+
 
 def read_placements(file: Path, datacenter: Datacenter, workload: Workload) -> Placements:
     """`task,node,gpu_index`; a task that is not in the file is not placed."""

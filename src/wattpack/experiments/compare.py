@@ -38,11 +38,9 @@ from wattpack.experiments.spec.chosen import (
 )
 from wattpack.experiments.steady_table import SteadyRow
 from wattpack.experiments.summary import write_summary
-from wattpack.model.fit_anywhere import fit_anywhere
-from wattpack.model.nodes import Datacenter
-from wattpack.model.pools import HELD, names_no_pool
-from wattpack.model.power import PAPER, PowerProfile
-from wattpack.model.tasks import Workload
+from wattpack.model.fit_anywhere import Nowhere as Nowhere
+from wattpack.model.fit_anywhere import by_reason as by_reason
+from wattpack.model.fit_anywhere import fit_nowhere
 from wattpack.policies.expression import canonical
 
 
@@ -54,7 +52,7 @@ class Compared:
     outcome: Outcome  # of the runs
     scenarios: tuple[Scenario, ...]
     inputs: Inputs
-    unplaceable: dict[str, list[str]]  # trace -> the requests of tasks that no node could ever hold
+    unplaceable: dict[str, list[Nowhere]]  # trace -> the classes of tasks that no node could ever hold
     on: str = "local"  # the executor of the runs
     steady: tuple[SteadyRow, ...] = ()  # steady states by trace, policy and offered load
 
@@ -158,30 +156,10 @@ def _folder(out: str | Path) -> Path:
     return Path(out)
 
 
-def _unplaceable(inputs: Inputs) -> dict[str, list[str]]:
+def _unplaceable(inputs: Inputs) -> dict[str, list[Nowhere]]:
     """By trace, or by trace and datacenter where there are several, as `labels` has them."""
     many, found = len(inputs.datacenters) > 1, {}
     for (nodes, datacenter), (name, trace) in product(inputs.datacenters.items(), inputs.traces.items()):
-        if texts := unplaceable_classes(datacenter, trace, next(iter(inputs.profiles.values()))):
-            found[f"{name} ({nodes})" if many else name] = texts
+        if kinds := fit_nowhere(datacenter, trace, next(iter(inputs.profiles.values()))):
+            found[f"{name} ({nodes})" if many else name] = kinds
     return found
-
-
-def unplaceable_classes(datacenter: Datacenter, workload: Workload, profile: PowerProfile = PAPER) -> list[str]:
-    """The requests of tasks that fit no node even in an empty datacenter: one text per class, with the count.
-
-    Not those of tasks that are held where they are: nobody would place them.
-    """
-    texts = []
-    fitting = fit_anywhere(datacenter, workload.classes, profile)
-    for task, count, fits in zip(workload.classes, workload.counts().tolist(), fitting, strict=True):
-        if count > 0 and task.pool_spec != HELD and not fits:
-            gpu = f"{task.num_gpu} x {task.gpu_milli} milli-GPU" if task.num_gpu else "no GPU"
-            spec = f" of {task.gpu_spec}" if task.gpu_spec else ""
-            pool = (
-                f", pool_spec {task.pool_spec}: no node is in it"
-                if names_no_pool(task.pool_spec, datacenter.pools)
-                else ""
-            )
-            texts.append(f"{count} x {task.cpu_milli} milli-vCPU, {task.memory_mib} MiB, {gpu}{spec}{pool}")
-    return texts

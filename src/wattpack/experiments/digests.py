@@ -54,6 +54,8 @@ def datacenter_digest(datacenter: Datacenter) -> str:
         columns, names = [*columns, datacenter.pool], names + repr(datacenter.pools).encode()
     if datacenter.own_base_mw is not None:  # a datacenter without base power has the digest that it always had
         columns, names = [*columns, datacenter.own_base_mw], names + b"\nbase_mw"
+    if datacenter.own_capacity_milli is not None:
+        columns, names = [*columns, datacenter.own_capacity_milli], names + b"\ncapacity_milli"
     return digest(b"".join(np.ascontiguousarray(column, dtype="<i8").tobytes() for column in columns) + names)
 
 

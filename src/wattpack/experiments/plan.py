@@ -20,6 +20,7 @@ from wattpack.experiments.scenario import choice_lines
 from wattpack.experiments.timed_experiment import timed_experiment
 from wattpack.experiments.timed_options import Timed
 from wattpack.experiments.timed_result import TimedNumbers
+from wattpack.model.fit_anywhere import Nowhere, fit_nowhere
 from wattpack.model.power import PAPER, PowerProfile
 
 MOST = 10_000  # nodes of the type that are tried
@@ -32,6 +33,7 @@ class Tried:
     nodes: int  # of the type, in all
     runs: tuple[TimedNumbers, ...]  # seed by seed
     choices: tuple[str, ...] = ()  # what `auto` chose for this number of nodes, and why
+    nowhere: tuple[Nowhere, ...] = ()  # tasks that fit no node, whatever is free
 
     @property
     def wait_p99_s(self) -> float:
@@ -54,6 +56,11 @@ class Plan:
     limit_s: float
     least: int | None
     tried: tuple[Tried, ...]  # by number of nodes
+
+    @property
+    def nowhere(self) -> tuple[Nowhere, ...]:
+        """Tasks that fit no node with the answer's number of nodes, or with the most that were tried."""
+        return next((tried for tried in self.tried if tried.nodes == self.least), self.tried[-1]).nowhere
 
 
 def plan(
@@ -82,21 +89,24 @@ def plan(
         raise UserError(f"at most {most} nodes, expected 1 to {MAX_NODES:,}")
     own = load_datacenter(datacenter, power=profile)
     name, there = nodes_like(own, node_type, profile)
-    shape = node_type.partition(":")[1] + node_type.partition(":")[2]
+    kind, at, pool = node_type.partition("@")
+    shape = kind.partition(":")[1] + kind.partition(":")[2]
 
     def run(nodes: int) -> Tried:
         edits: tuple[tuple[str, ...], ...] = ((), (), ())
         if nodes > there:
-            edits = ((f"{nodes - there}x{name}{shape}",), (), ())
+            edits = ((f"{nodes - there}x{name}{shape}{at}{pool}",), (), ())
         elif nodes < there:
-            edits = ((), (f"{there - nodes}x{name}",), ())
+            edits = ((), (f"{there - nodes}x{name}{at}{pool}",), ())
         experiment = timed_experiment(
             timed, [datacenter], [trace], [policy], seeds, profile, (edits[0], edits[1], edits[2]), with_against=False
         )
         folder, scenarios, outcome = run_experiment(experiment, out, report, on, workers, plugins)
         _stop_if_failed(outcome)
         choices = choice_lines(scenarios, experiment.inputs)
-        return Tried(nodes, tuple(summarise_timed(folder, scenarios).values()), tuple(choices))
+        (now,), workload = experiment.inputs.datacenters.values(), experiment.inputs.traces[trace]
+        nowhere = tuple(fit_nowhere(now, workload, profile, with_held=True))
+        return Tried(nodes, tuple(summarise_timed(folder, scenarios).values()), tuple(choices), nowhere)
 
     lowest = 0 if there < len(own) else 1  # a datacenter has at least one node
     least, tried = search(run, limit_s, there, lowest, most)

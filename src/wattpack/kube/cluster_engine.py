@@ -107,6 +107,7 @@ class ClusterEngine:
             [fact.model for fact in facts],
             [fact.cpu_model for fact in facts],
             name="cluster",
+            capacity_milli=[fact.capacity_milli or None for fact in facts],
         )
         if self.auto is not None:
             self.choose_first(self.auto, datacenter)

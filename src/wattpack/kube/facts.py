@@ -27,6 +27,7 @@ class NodeFacts(NamedTuple):
     model: str  # a GPU model of the power profile; "" without GPUs
     cpu_model: str  # a CPU of the power profile; "": its default
     gpu_ids: tuple[str, ...] = ()  # of its GPUs, in the order of their numbers, where the node tells them
+    capacity_milli: int = 0  # vCPU of the machine, its system's own included; 0: not said, or no more
 
 
 class PodFacts(NamedTuple):

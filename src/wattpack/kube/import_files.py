@@ -10,13 +10,14 @@ import msgspec
 
 from wattpack.datasets.input_files import read_bytes_up_to
 from wattpack.errors import UserError
+from wattpack.kube.dialects import DIALECTS
 from wattpack.kube.dra.claims import Claims
 from wattpack.kube.dra.objects import CLAIM, CLASS, TEMPLATE, DeviceClass, ResourceClaim, ResourceClaimTemplate
 from wattpack.kube.dra.slice_objects import SLICE, ResourceSlice
-from wattpack.kube.objects import FAULTS, KIND, NODE, POD, WHOLE, Kind, Node, Pod
+from wattpack.kube.objects import FAULTS, KIND, NODE, POD, POD_GROUP, WHOLE, Kind, Node, Pod
 
 MAX_BYTES = 2_000_000_000  # 100,000 pods are about 1 GB
-KINDS = ("Node", "Pod", "ResourceClaim", "ResourceSlice", "DeviceClass", "ResourceClaimTemplate")
+KINDS = ("Node", "Pod", "ResourceClaim", "ResourceSlice", "DeviceClass", "ResourceClaimTemplate", "PodGroup")
 Found = TypeVar("Found", bound=Kind)
 EXPECTED = "expected what `kubectl get nodes,pods -A -o json` prints"
 
@@ -26,9 +27,10 @@ class ClusterObjects(NamedTuple):
     pods: list[Pod]
     claims: Claims  # everything of dynamic resource allocation
     forbidden: Sequence[str] = ()  # lists of the cluster that we have no right to read
+    pod_groups: Sequence[tuple[str, str]] = ()  # namespace and name
 
 
-def read_cluster_files(paths: Iterable[Path]) -> ClusterObjects:
+def read_cluster_files(paths: Iterable[Path], skip_bad_pods: bool = False) -> ClusterObjects:
     """All objects of the files; of an object that occurs twice, the last one counts."""
     nodes: dict[str, Node] = {}
     pods: dict[tuple[str, str], Pod] = {}
@@ -36,6 +38,7 @@ def read_cluster_files(paths: Iterable[Path]) -> ClusterObjects:
     slices: dict[str, ResourceSlice] = {}
     classes: dict[str, DeviceClass] = {}
     templates: dict[tuple[str, str], ResourceClaimTemplate] = {}
+    pod_groups: dict[tuple[str, str], None] = {}
     for path in paths:
         for place, kind, text in objects_in(path):
             try:
@@ -57,12 +60,35 @@ def read_cluster_files(paths: Iterable[Path]) -> ClusterObjects:
                 elif kind == "ResourceClaimTemplate":
                     template = TEMPLATE.decode(text)
                     templates[template.metadata.namespace, template.metadata.name] = template
+                elif kind == "PodGroup":
+                    group = POD_GROUP.decode(text).metadata
+                    pod_groups[group.namespace, group.name] = None
             except FAULTS as fault:
+                if kind == "Pod" and skip_bad_pods:
+                    continue
                 raise UserError(f"{place}: {fault}, expected a {kind}") from None
     if not nodes:
         raise UserError(f"{', '.join(map(str, paths))}: no nodes, {EXPECTED}")
     claims_read = Claims(slices.values(), claims.values(), classes.values(), templates.values())
-    return ClusterObjects(list(nodes.values()), list(pods.values()), claims_read)
+    return ClusterObjects(list(nodes.values()), list(pods.values()), claims_read, pod_groups=list(pod_groups))
+
+
+def nodes_as_json(nodes: Iterable[Node]) -> bytes:
+    """The nodes as a list that `read_cluster_files` reads again, with what a placement depends on and no more."""
+    return msgspec.json.encode({"kind": "List", "items": [{"kind": "Node", **_plain(node)} for node in nodes]})
+
+
+def _plain(node: Node) -> dict[str, object]:
+    metadata, status = node.metadata, node.status
+    said = {word for dialect in DIALECTS.values() for word in dialect.node_annotations}
+    kept = {key: value for key, value in metadata.annotations.items() if key in said}
+    taints = [{"key": one.key, "value": one.value, "effect": one.effect} for one in node.spec.taints]
+    ready = [{"type": one.type, "status": one.status} for one in status.conditions if one.type == "Ready"]
+    return {
+        "metadata": {"name": metadata.name, "labels": metadata.labels, "annotations": kept},
+        "spec": {"taints": taints, "unschedulable": node.spec.unschedulable},
+        "status": {"allocatable": status.allocatable, "capacity": status.capacity, "conditions": ready},
+    }
 
 
 def objects_in(path: Path) -> Iterator[tuple[str, str, bytes | msgspec.Raw]]:

@@ -66,6 +66,7 @@ class Condition(Object):
 
 class NodeStatus(Object):
     allocatable: Amounts = {}
+    capacity: Amounts = {}
     conditions: list[Condition] = []
 
 
@@ -147,6 +148,12 @@ class PodClaim(Object):
     resource_claim_template_name: str | None = None
 
 
+class Gate(Object):
+    """Holds a pod back until somebody takes it away."""
+
+    name: str = ""
+
+
 class PodSpec(Object):
     node_name: str = ""
     scheduler_name: str = ""
@@ -160,6 +167,11 @@ class PodSpec(Object):
     topology_spread_constraints: list[Spread] = []
     volumes: list[Volume] = []
     resource_claims: list[PodClaim] = []
+    scheduling_gates: list[Gate] = []
+    priority: int | None = None
+    priority_class_name: str = ""
+    workload_ref: dict[str, Any] | None = None  # its gang, in Kubernetes 1.35
+    scheduling_group: dict[str, Any] | None = None  # its gang, from Kubernetes 1.36 on
 
 
 class PodStatus(Object):
@@ -174,6 +186,12 @@ class Pod(Object):
     metadata: Metadata = msgspec.field(default_factory=Metadata)
     spec: PodSpec = msgspec.field(default_factory=PodSpec)
     status: PodStatus = msgspec.field(default_factory=PodStatus)
+
+
+class PodGroup(Object):
+    """A gang, of whichever scheduler: only that it is there."""
+
+    metadata: Metadata = msgspec.field(default_factory=Metadata)
 
 
 class ListMetadata(Object):
@@ -206,5 +224,6 @@ FAULTS = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 
 NODE = msgspec.json.Decoder(Node)
 POD = msgspec.json.Decoder(Pod)
+POD_GROUP = msgspec.json.Decoder(PodGroup)
 KIND = msgspec.json.Decoder(Kind)
 WHOLE = msgspec.json.Decoder(Whole)

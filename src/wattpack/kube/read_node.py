@@ -33,9 +33,19 @@ def read_node(node: Node, reading: Reading) -> NodeFacts:
         model = _gpu_model(node, reading) if gpus else ""
         ids = dialect.gpu_ids(node)
         named = ids if len(ids) == len(set(ids)) == gpus else ()
-        return NodeFacts(name, cpu, memory, gpus, model, cpu_model(node.metadata.labels, reading).model, named)
+        own = cpu_model(node.metadata.labels, reading).model
+        return NodeFacts(name, cpu, memory, gpus, model, own, named, capacity_milli(node, cpu))
     except Unreadable as fault:
         raise Unreadable(f"node {name}: {fault}") from None
+
+
+def capacity_milli(node: Node, allocatable_milli: int) -> int:
+    """vCPU of the machine; 0 where the node does not say it, says no more than tasks may have, or what cannot be."""
+    try:
+        found = cpu_milli_down(nano(node.status.capacity.get("cpu", 0)))
+    except Unreadable:
+        return 0
+    return found if allocatable_milli < found <= MAX_AMOUNT else 0
 
 
 def _gpu_model(node: Node, reading: Reading) -> str:

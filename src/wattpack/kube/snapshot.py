@@ -21,6 +21,7 @@ from wattpack.kube.dialects.node_devices import WHOLE, node_count
 from wattpack.kube.dra.claims import Claims
 from wattpack.kube.facts import Held, NodeFacts, PodFacts
 from wattpack.kube.node_models import cpu_model
+from wattpack.kube.not_kept import GATED, NotKept, note_pod
 from wattpack.kube.not_understood import (
     NotUnderstood,
     asks_for_memory,
@@ -67,6 +68,9 @@ class Snapshot:
     at_most: dict[str, list[str]] = field(default_factory=dict)  # why a request cannot be read -> pods
     index_chosen: list[str] = field(default_factory=list)  # tasks without an index of the GPUs they hold
     memory_assumed: list[str] = field(default_factory=list)  # tasks that ask for GPU memory, on GPUs by the catalog
+    not_kept: NotKept = field(default_factory=NotKept)  # what pods ask of a scheduler and files cannot say
+    # The pools of every pod that is a task or was one, by namespace and name: of finished pods too, for their trace.
+    pool_spec: dict[tuple[str, str], str] = field(default_factory=dict)
 
     def leave_out(self, what: str, fault: Unreadable | str) -> None:
         self.left_out.setdefault(str(fault).removeprefix(f"{what}: "), []).append(what)
@@ -86,6 +90,7 @@ class _Taking:
         self.known: dict[str, NodeFacts] = {}
         self.closed: dict[str, list[tuple[str, str]]] = {}  # node -> (word of model/pools.py, why)
         self.readable: list[tuple[PodFacts, Pod]] = []
+        self.ended: list[tuple[PodFacts, Pod]] = []
         for node in nodes:
             self.take_node(node)
 
@@ -132,6 +137,7 @@ class _Taking:
             return
         if pod.status.phase in FINISHED:  # it holds nothing, whether it can be read or not
             self.found.finished += 1
+            self.take_ended(pod)
             return
         if node and node not in self.known:
             self.found.leave_out(name, "its node is left out or not in the files")
@@ -146,6 +152,9 @@ class _Taking:
         if not node and pod.metadata.deletion_timestamp:
             self.found.passed_over["being deleted"] += 1
             return
+        if not node and pod.spec.scheduling_gates:
+            self.found.not_kept.note(GATED, facts)
+            return
         if belongs_to_node(pod) and facts.task.num_gpu == 0:
             if node:
                 self.found.of_nodes += 1
@@ -157,6 +166,17 @@ class _Taking:
             self.found.leaving += 1
             facts = facts._replace(task=facts.task._replace(pool_spec=HELD))
         self.readable.append((facts, pod))
+        note_pod(self.found.not_kept, facts, pod)
+
+    def take_ended(self, pod: Pod) -> None:
+        """A finished pod holds nothing; a trace has it as a task, which may go where the pod could."""
+        if belongs_to_node(pod) or pod.spec.resource_claims:
+            return
+        node = self.known.get(pod.spec.node_name)
+        try:
+            self.ended.append((read_pod(pod, self.reading, node.model if node else ""), pod))
+        except Unreadable:
+            return  # whoever reads the trace is told
 
     def read(self, pod: Pod) -> PodFacts:
         """The pod as a task, with what it holds through claims."""
@@ -214,7 +234,8 @@ class _Taking:
     def subtract(self, node: str, task: TaskClass) -> None:
         facts = self.known[node]
         cpu, memory = facts.cpu_milli - task.cpu_milli, facts.memory_mib - task.memory_mib
-        self.known[node] = facts._replace(cpu_milli=max(0, cpu), memory_mib=max(0, memory))
+        whole = max(facts.capacity_milli, facts.cpu_milli)
+        self.known[node] = facts._replace(cpu_milli=max(0, cpu), memory_mib=max(0, memory), capacity_milli=whole)
 
     def placed(self) -> list[tuple[Task, Pod]]:
         """The tasks in order of arrival. Of pods without room where they are, what they hold of GPUs are tasks."""
@@ -229,9 +250,16 @@ class _Taking:
     def finish(self) -> Snapshot:
         found, tasks = self.found, self.placed()
         found.nodes = [self.known[name] for name in sorted(self.known)]
-        wanted = [self.constraints(task, pod) for task, pod in tasks]
+        wanted = [self.constraints(task.pod, pod) for task, pod in tasks]
+        past = {(facts.namespace, facts.name): self.constraints(facts, pod) for facts, pod in self.ended}
+        past |= {
+            (task.pod.namespace, task.pod.name): own
+            for (task, pod), own in zip(tasks, wanted, strict=True)
+            if not belongs_to_node(pod)
+        }
         only = {name: only_words(*(word for word, _ in why)) for name, why in self.closed.items()}
         free = [own for (task, _), own in zip(tasks, wanted, strict=True) if task.pod.task.pool_spec == ""]
+        free += past.values()
         sliced = {name for name in self.known if self.claims.inventory.gpus(name).count}
         pools = in_pools([self.objects[name] for name in sorted(self.known)], only, free, sliced)
         for name in sorted(self.known):
@@ -244,14 +272,15 @@ class _Taking:
             found.tasks.append(replace(task, pod=task.pod._replace(task=own._replace(pool_spec=spec))))
             if not task.is_part:
                 self.note_assumed(task, pod)
+        found.pool_spec = {name: pools.spec[constraints] for name, constraints in past.items()}
         return found
 
-    def constraints(self, task: Task, pod: Pod) -> Constraints:
+    def constraints(self, facts: PodFacts, pod: Pod) -> Constraints:
         """Where the task may go. Its number of whole GPUs is left to the engine, where every node offers whole ones."""
-        dialect = task.pod.dialect if task.pod.dialect in DIALECTS else ""
-        node = self.objects.get(task.pod.node)
+        dialect = facts.dialect if facts.dialect in DIALECTS else ""
+        node = self.objects.get(facts.node)
         own = constraints_on(pod, node, dialect) if node is not None else constraints_of(pod, dialect)
-        usable = self.usable.get((task.pod.namespace, task.pod.name))
+        usable = self.usable.get((facts.namespace, facts.name))
         if usable is not None:
             own = own._replace(nodes=frozenset(usable))
         others = tuple((name, amount) for name, amount in own.resources if name != WHOLE)

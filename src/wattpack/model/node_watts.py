@@ -6,15 +6,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wattpack.model.nodes import Datacenter
-from wattpack.model.power import GPU_MILLI, PAPER, VCPU_MILLI_PER_CORE, PowerProfile, draw_table_mw, nodes_power_mw
+from wattpack.model.power import GPU_MILLI, PAPER, PowerProfile, draw_table_mw, nodes_power_mw
 
 
 def idle_and_full_w(datacenter: Datacenter, profile: PowerProfile = PAPER) -> tuple[NDArray[np.float64], ...]:
     """Watts of every node with nothing on it, and with every GPU and core in use."""
     nodes, draw_mw = datacenter.records(profile), draw_table_mw(datacenter.models, profile)
-    # As `cpu_power_mw` has it for a free node: a part of a core counts as a core, and keeps its socket awake.
-    awake = nodes.cpu_milli % VCPU_MILLI_PER_CORE > 0
-    nodes.cpu_power_mw = nodes.sockets * nodes.socket_idle_mw + awake * (nodes.socket_max_mw - nodes.socket_idle_mw)
+    nodes.cpu_power_mw = nodes.sockets * nodes.socket_idle_mw
     nodes.gpu_power_mw = nodes.gpus * draw_mw[nodes.model, 0]
     idle_mw = nodes_power_mw(nodes)
     nodes.cpu_power_mw = nodes.sockets * nodes.socket_max_mw

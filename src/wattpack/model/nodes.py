@@ -40,6 +40,8 @@ class Datacenter:
     pools: tuple[Pool, ...] = (OPEN,)
     own_base_mw: NDArray[np.int64] | None = None  # base power by node, -1: the profile's; None: all the profile's
     file_place: NDArray[np.int64] | None = None  # place of each node in its file; None: they stand as in the file
+    # vCPU of the machine itself, -1: unknown; None: of no node known. Beyond `cpu_milli` they are its system's.
+    own_capacity_milli: NDArray[np.int64] | None = None
 
     @classmethod
     def of(
@@ -52,10 +54,12 @@ class Datacenter:
         cpu_model: Sequence[str] | None = None,
         name: str = "datacenter",
         base_w: Sequence[float | None] | None = None,
+        capacity_milli: Sequence[int | None] | None = None,
     ) -> Datacenter:
         """Build from plain sequences; `model` and `cpu_model` are texts, `""` for no GPU and for the default CPU.
 
         `base_w`: what each node draws beside sockets and GPUs; None is the power profile's, which is 0 without a file.
+        `capacity_milli`: vCPU of the machine, where its system keeps some for itself; `cpu_milli` are those of tasks.
         """
         if len(names) == 0:
             raise UserError(f"{name}: no nodes, expected at least one")
@@ -73,16 +77,18 @@ class Datacenter:
         models, model_index = _indexed(texts)
         cpu_models, cpu_index = _indexed(list(cpu_model) if cpu_model is not None else [""] * len(names))
         base = _base_mw(f"{name}: base_w", base_w, len(names))
+        whole = _capacity_milli(f"{name}: capacity_milli", capacity_milli, cpu)
         capacity = (cpu, memory, counts, model_index, models, cpu_index, cpu_models)
-        return cls(tuple(names), *capacity, name, own_base_mw=base)
+        return cls(tuple(names), *capacity, name, own_base_mw=base, own_capacity_milli=whole)
 
     def __post_init__(self) -> None:
         if len(self.pool) == 0:
             object.__setattr__(self, "pool", np.zeros(len(self.names), dtype=np.int64))
         for column in (self.cpu_milli, self.memory_mib, self.gpus, self.model, self.cpu_model, self.pool):
             column.flags.writeable = False
-        if self.own_base_mw is not None:
-            self.own_base_mw.flags.writeable = False
+        for own in (self.own_base_mw, self.own_capacity_milli):
+            if own is not None:
+                own.flags.writeable = False
 
     def __len__(self) -> int:
         return len(self.names)
@@ -116,6 +122,7 @@ class Datacenter:
             self.pools,
             None if self.own_base_mw is None else self.own_base_mw[order],
             order if self.file_place is None else self.file_place[order],
+            None if self.own_capacity_milli is None else self.own_capacity_milli[order],
         )
 
     def repeated(self, times: int) -> Datacenter:
@@ -127,8 +134,9 @@ class Datacenter:
         cpu, memory, gpus, model, cpu_model, pool = (np.tile(column, times) for column in own)
         name = f"{self.name}-x{times}"
         base = None if self.own_base_mw is None else np.tile(self.own_base_mw, times)
+        whole = None if self.own_capacity_milli is None else np.tile(self.own_capacity_milli, times)
         capacity = (cpu, memory, gpus, model, self.models, cpu_model, self.cpu_models)
-        return Datacenter(tuple(names), *capacity, name, pool, self.pools, base)
+        return Datacenter(tuple(names), *capacity, name, pool, self.pools, base, own_capacity_milli=whole)
 
     def in_pools(self, pools: Sequence[Pool]) -> Datacenter:
         """The same nodes, the i-th in the pool `pools[i]`."""
@@ -156,7 +164,7 @@ class Datacenter:
         Base power of their own has a part in it: where nodes sleep, what a placement adds depends on it.
         """
         own = [self.cpu_milli, self.memory_mib, self.gpus, self.model, self.cpu_model, self.pool]
-        own += [] if self.own_base_mw is None else [self.own_base_mw]
+        own += [column for column in (self.own_base_mw, self.own_capacity_milli) if column is not None]
         columns = np.stack(own, axis=1)
         _, inverse = np.unique(columns, axis=0, return_inverse=True)
         return inverse.reshape(-1).astype(np.int64)
@@ -183,7 +191,8 @@ class Datacenter:
         nodes["gpu_most"] = np.where(self.gpus > 0, GPU_MILLI, 0)
         cpus = [profile.cpu(model) for model in self.cpu_models]
         nodes["socket_cores"] = np.array([cpu.cores for cpu in cpus])[self.cpu_model]
-        nodes["cores"] = -(-self.cpu_milli // VCPU_MILLI_PER_CORE)
+        whole = self.cpu_milli if self.own_capacity_milli is None else self.own_capacity_milli
+        nodes["cores"] = -(-np.maximum(whole, self.cpu_milli) // VCPU_MILLI_PER_CORE)
         nodes["sockets"] = -(-nodes["cores"] // nodes["socket_cores"])
         nodes["socket_idle_mw"] = np.array([round(cpu.idle_w * 1000) for cpu in cpus])[self.cpu_model]
         nodes["socket_max_mw"] = np.array([round(cpu.max_w * 1000) for cpu in cpus])[self.cpu_model]
@@ -214,6 +223,21 @@ def _base_mw(where: str, values: Sequence[float | None] | None, count: int) -> N
         if value is not None and not 0 <= value <= MAX_BASE_W:
             raise UserError(f"{where}: {value!r}, expected watts from 0 to {MAX_BASE_W:,.0f}, or None")
     return np.array([-1 if value is None else round(value * 1000) for value in values], dtype=np.int64)
+
+
+def _capacity_milli(
+    where: str, values: Sequence[int | None] | None, cpu_milli: NDArray[np.int64]
+) -> NDArray[np.int64] | None:
+    """-1 for None; None where it is known of no node."""
+    if values is None or all(value is None for value in values):
+        return None
+    if len(values) != len(cpu_milli):
+        raise UserError(f"{where} has {len(values)} values, expected one for each of {len(cpu_milli)} nodes")
+    pairs = zip(values, cpu_milli.tolist(), strict=True)
+    found = _amounts(where, [left if own is None else own for own, left in pairs], len(values))
+    if (found < cpu_milli).any():
+        raise UserError(f"{where}: expected at least the node's cpu_milli, or None")
+    return np.where([value is None for value in values], -1, found).astype(np.int64)
 
 
 def _indexed(texts: list[str]) -> tuple[tuple[str, ...], NDArray[np.int64]]:

@@ -173,8 +173,11 @@ PROFILES = {profile.name: profile for profile in (PAPER, LINEAR, CONCAVE, MEASUR
 
 @kernel
 def cpu_power_mw(node: NodeRecord, cpu_left: int) -> int:
-    """CPU milliwatts of `node` with `cpu_left` milli-vCPU free: sockets with a core in use at maximum, others idle."""
-    busy_cores = node.cores - cpu_left // VCPU_MILLI_PER_CORE
+    """CPU milliwatts of `node` with `cpu_left` milli-vCPU free: sockets with a core in use at maximum, others idle.
+
+    What the node's system keeps for itself (its cores less `cpu_milli`) keeps no core busy: an empty node is idle.
+    """
+    busy_cores = (node.cpu_milli - cpu_left + VCPU_MILLI_PER_CORE - 1) // VCPU_MILLI_PER_CORE
     active = (busy_cores + node.socket_cores - 1) // node.socket_cores
     return active * node.socket_max_mw + (node.sockets - active) * node.socket_idle_mw
 

@@ -116,6 +116,11 @@ class Workload:
         """The same classes in another order of arrival (task names are dropped: tasks may repeat)."""
         return Workload(self.classes, sequence, None, self.name)
 
+    def only(self, tasks: NDArray[np.bool_]) -> Workload:
+        """Some of the tasks, in the same order."""
+        names = None if self.task_names is None else tuple(np.array(self.task_names, dtype=object)[tasks].tolist())
+        return Workload(self.classes, self.sequence[tasks], names, self.name)
+
     def task_name(self, index: int) -> str:
         return self.task_names[index] if self.task_names is not None else f"{self.name}-{index:05d}"
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from wattpack.experiments.compare import Nowhere, by_reason
 from wattpack.experiments.curves import Results
 from wattpack.experiments.provenance import machine, versions
 from wattpack.experiments.runner import Outcome
@@ -45,9 +46,11 @@ def outcome_text(outcome: Outcome) -> str:
     return ", ".join(parts)
 
 
-def never_fit(kinds: Sequence[str]) -> str:
-    """The tasks that no node could ever hold, in a line."""
-    if len(kinds) == 1:
-        return f"can never fit any node: {kinds[0]}"
-    more = f"; and {len(kinds) - NAMED} more kinds" if len(kinds) > NAMED else ""
-    return f"can never fit any node: {len(kinds)} kinds of tasks: {'; '.join(kinds[:NAMED])}{more}"
+def never_fit(kinds: Sequence[Nowhere]) -> str:
+    """The tasks that no node could ever hold, in a line, and why, with counts."""
+    texts = [kind.text for kind in kinds]
+    total = f"; {by_reason(kinds)}"
+    if len(texts) == 1:
+        return f"can never fit any node: {texts[0]}{total}"
+    more = f"; and {len(texts) - NAMED} more kinds" if len(texts) > NAMED else ""
+    return f"can never fit any node: {len(texts)} kinds of tasks: {'; '.join(texts[:NAMED])}{total}{more}"

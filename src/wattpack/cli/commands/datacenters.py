@@ -37,7 +37,7 @@ def datacenters_command(
         Built-in name or CSV file of nodes; without it all built-in ones are listed.
     add
         Nodes to add at the end, like 20xH100-8 or, with the vCPU and GiB of a node, 20xH100-8:128c:1024g; may be given
-        again.
+        again. In a cluster with pools they join that of the nodes like them; 20xH100-8@p3 names one.
     remove
         Nodes to leave out, first: a model like T4, or 10xT4-2; may be given again.
     replace

@@ -90,7 +90,7 @@ def defrag_command(
         TOML file of your own GPUs, CPUs and node base power, laid over the profile (`wattpack power`).
     add
         Nodes to add at the end, like 20xH100-8 or, with the vCPU and GiB of a node, 20xH100-8:128c:1024g; may be given
-        again.
+        again. In a cluster with pools they join that of the nodes like them; 20xH100-8@p3 names one.
     remove
         Nodes to leave out, first: a model like T4, or 10xT4-2; may be given again.
     replace

@@ -26,6 +26,7 @@ def import_trace_command(
     gpus_per_node: int = Assumed.gpus_per_node,
     processors_per_gpu: int = Assumed.processors_per_gpu,
     time_zone: str = Assumed.time_zone,
+    nodes: list[Path] | None = None,
     gpu_only: bool = False,
     strict: bool = False,
 ) -> None:
@@ -53,6 +54,10 @@ def import_trace_command(
         How many processors of a job stand for one GPU (swf); 0: jobs use no GPU.
     time_zone
         Of times without one, like Europe/Berlin (philly, helios, acme, sacct).
+    nodes
+        Files with the nodes of the cluster (kubernetes), where the file itself has only pods: `kubectl get nodes -o
+        json`, or nodes.json of `wattpack import`; may be given again. Give the same files to `wattpack import`: its
+        pools are then those of the tasks.
     gpu_only
         Leave out tasks without GPU.
     strict
@@ -65,13 +70,16 @@ def import_trace_command(
         raise UserError(f"unknown format {format!r}, expected one of {', '.join(FORMATS)}")
     if file is None:
         raise UserError(f"import-trace {format}: no file, expected {FORMATS[format].summary}")
-    check_files({"--out": out}, (file,))
+    if nodes and format != pod_trace.FORMAT.name:
+        raise UserError(f"--nodes with format {format}, expected format {pod_trace.FORMAT.name}")
+    check_files({"--out": out}, (file, *(nodes or [])))
     assumed = Assumed(vcpu_per_gpu, memory_gib_per_gpu, gpus_per_node, processors_per_gpu, time_zone)
-    imported = import_trace(FORMATS[format], file, assumed, strict, gpu_only)
+    kind = pod_trace.format_beside(nodes or ()) if format == pod_trace.FORMAT.name else FORMATS[format]
+    imported = import_trace(kind, file, assumed, strict, gpu_only)
     if out is not None:
         write_timed_tasks(out, imported.tasks)
     with words_beside(out):
-        print_imported(imported, FORMATS[format], assumed)
+        print_imported(imported, kind, assumed)
         if out is not None:
             print(f"wrote     {out}")
 
@@ -99,5 +107,5 @@ def print_imported(imported: Imported, kind: Format, assumed: Assumed) -> None:
             print(f"          {kind.counted} {place}: {reason}")
         if imported.refused > len(imported.first_refused):
             print(f"          and {imported.refused - len(imported.first_refused):,} more")
-    for text in kind.assumed_in_words(assumed):
+    for text in (*kind.assumed_in_words(assumed), *kind.notes):
         print(f"assumed   {text}")

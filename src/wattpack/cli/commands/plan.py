@@ -13,6 +13,7 @@ from wattpack.cli.outputs import check_folder
 from wattpack.cli.plugins import load_plugins
 from wattpack.cli.progress import progress_bar
 from wattpack.cli.show_results import print_paths
+from wattpack.cli.streams import note
 from wattpack.datasets import alibaba2023
 from wattpack.errors import UserError
 from wattpack.experiments.lineup import BASELINE
@@ -22,6 +23,7 @@ from wattpack.experiments.timed_fields import timed_of
 from wattpack.experiments.timed_options import shown_time
 from wattpack.jit import say_if_compiling
 from wattpack.model.durations import seconds_of
+from wattpack.report.provenance import never_fit
 
 WRITTEN = ("experiment.json", "time.csv", "plan.csv")
 HEADER = (
@@ -74,7 +76,8 @@ def plan_command(
     Parameters
     ----------
     node
-        Type of the nodes to count, like H100-8 or, with vCPU and GiB of a new node, H100-8:128c:1024g.
+        Type of the nodes to count, like H100-8 or, with vCPU and GiB of a new node, H100-8:128c:1024g; with the pool
+        that they are in, where nodes like them are in several, H100-8@p3.
     wait_p99
         The longest wait that 99 of 100 tasks may see, like 10m.
     datacenter
@@ -147,6 +150,8 @@ def plan_command(
     write_csv(out / "plan.csv", HEADER, rows(found))
     show(found)
     print_paths(plan=out / "plan.csv")
+    if found.nowhere:
+        note(never_fit(found.nowhere))
 
 
 def rows(found: Plan) -> list[tuple[str, ...]]:

@@ -26,9 +26,9 @@ from wattpack.engine.runs.record import Run
 from wattpack.engine.windows.batch import new_batch, simulate_windows
 from wattpack.engine.windows.staying import simulate_beside, staying_tasks
 from wattpack.errors import UserError
-from wattpack.experiments.compare import unplaceable_classes
 from wattpack.experiments.placed import emptied_nodes, measure_placements, measure_run
 from wattpack.jit import say_if_compiling
+from wattpack.model.fit_anywhere import fit_nowhere
 from wattpack.model.target import Target
 from wattpack.policies.expression import FILL_UP, canonical, is_auto
 from wattpack.report.provenance import never_fit
@@ -56,6 +56,7 @@ def replay_command(
     placements: Path | None = None,
     profile: str | None = None,
     power: Path | None = None,
+    pending: bool = False,
     allow_slower: bool = False,
     same_model: bool = False,
     seed: int = 0,
@@ -88,6 +89,9 @@ def replay_command(
     placements
         CSV file of where the tasks are now, task,node,gpu_index as `wattpack import` and --decisions write it: say what
         the policy would have saved against it. No task goes to a slower GPU than it runs on.
+    pending
+        With --placements: let the policy place the tasks too that have no node there; otherwise they are left out, so
+        that both sides run the same tasks.
     allow_slower
         With --placements: let running tasks go to any GPU; otherwise only to GPUs that are no slower and have as much
         memory.
@@ -101,7 +105,7 @@ def replay_command(
         For policy random only.
     add
         Nodes to add at the end, like 20xH100-8 or, with the vCPU and GiB of a node, 20xH100-8:128c:1024g; may be given
-        again.
+        again. In a cluster with pools they join that of the nodes like them; 20xH100-8@p3 names one.
     remove
         Nodes to leave out, first: a model like T4, or 10xT4-2; may be given again.
     replace
@@ -136,6 +140,14 @@ def replay_command(
     trace = workload if target in (None, LEARNT) else load_trace(str(target))
     aim = Target.of(trace)
     placed = None if placements is None else read_placements(placements, datacenter, workload)
+    if pending and placed is None:
+        raise UserError("--pending is about tasks that wait for a node, expected --placements FILE too")
+    names, waiting = workload.task_names or (), 0
+    if placed is not None and not pending:
+        runs = placed.node >= 0
+        waiting = int((~runs).sum())
+        workload, placed = workload.only(runs), placed.only(runs)
+        arrival_s = None if arrival_s is None else arrival_s[runs]
     with notes_after():
         datacenter = with_closed_nodes(datacenter, nodes, tasks, *([placements] if placements else []))
         if placed is not None:
@@ -164,10 +176,13 @@ def replay_command(
         else:
             run = simulate(datacenter, workload, mix, aim, seeded(seed).policy, watts)
     if decisions is not None:
-        write_csv(decisions, DECISIONS, decision_rows(run))
+        write_csv(decisions, DECISIONS, decision_rows(run, names if waiting else ()))
     if series is not None:
         write_csv(series, series_header(run), series_rows(run))
-    if kinds := unplaceable_classes(datacenter, workload, watts):
+    if waiting:
+        wait = "1 task waits for a node and is" if waiting == 1 else f"{waiting} tasks wait for a node and are"
+        note(f"{wait} left out (--pending: the policy places them too)")
+    if kinds := fit_nowhere(datacenter, workload, watts, with_held=placed is None):
         note(never_fit(kinds))
     with words_beside(decisions, series):
         if choice is not None:
@@ -179,9 +194,11 @@ def replay_command(
             print_emptied(emptied_nodes(placed.node, run.node, datacenter, watts, others))
 
 
-def decision_rows(run: Run) -> Iterable[Sequence[object]]:
-    for i in range(len(run)):
-        yield run.workload.task_name(i), run.node_name(i), run.gpu_index(i)
+def decision_rows(run: Run, names: Sequence[str] = ()) -> Iterable[Sequence[object]]:
+    """A row a task; `names`: of all tasks, where some were left out of the run."""
+    rows = [(run.workload.task_name(i), run.node_name(i), run.gpu_index(i)) for i in range(len(run))]
+    known = {row[0]: row for row in rows}
+    return [known.get(name, (name, "", "")) for name in names] or rows
 
 
 def has_base_power(run: Run) -> bool:

@@ -18,7 +18,6 @@ from wattpack.engine.moments.record import OUTCOMES
 from wattpack.engine.runs.record import gpu_index_text
 from wattpack.errors import UserError
 from wattpack.experiments.advise import run_advice, with_defaults
-from wattpack.experiments.compare import unplaceable_classes
 from wattpack.experiments.runner import run_experiment, summarise_timed
 from wattpack.experiments.scenario import choice_lines
 from wattpack.experiments.timed import TimedOutcome
@@ -27,6 +26,7 @@ from wattpack.experiments.timed_fields import timed_of
 from wattpack.experiments.timed_table import timed_table
 from wattpack.experiments.warm_up import MOMENTS
 from wattpack.jit import say_if_compiling
+from wattpack.model.fit_anywhere import fit_nowhere
 from wattpack.report.advice import HEADER as ADVICE_HEADER
 from wattpack.report.advice import csv_rows
 from wattpack.report.provenance import never_fit
@@ -96,7 +96,7 @@ def simulate_command(
         "alibaba2023 --add 20xH100-8".
     add
         Nodes to add at the end, like 20xH100-8 or, with the vCPU and GiB of a node, 20xH100-8:128c:1024g; may be given
-        again.
+        again. In a cluster with pools they join that of the nodes like them; 20xH100-8@p3 names one.
     remove
         Nodes to leave out, first: a model like T4, or 10xT4-2; may be given again.
     replace
@@ -273,10 +273,16 @@ def simulate_command(
     table = timed_table(summarise_timed(folder, scenarios), folder.against)
     choices = choice_lines(scenarios, experiment.inputs)
     notes = notes_of(experiment)
+    never = [
+        f"{own} on {name}: {never_fit(kinds)}"
+        for name, nodes in experiment.inputs.datacenters.items()
+        for own in traces
+        if (kinds := fit_nowhere(nodes, experiment.inputs.traces[own], watts, with_held=True))
+    ]
     if table:
         from wattpack.report.time_page import write_time_page
 
-        made = timed_provenance(outcome, scenarios, on, [*choices, *notes])
+        made = timed_provenance(outcome, scenarios, on, [*choices, *notes, *never])
         write_time_page(out, table, folder, experiment.inputs, made, advice=advice)
     if advice is not None:
         write_csv(out / "advice.csv", ADVICE_HEADER, csv_rows(advice))
@@ -293,12 +299,8 @@ def simulate_command(
             print_paths(**({} if advice is None else {"advice": out / "advice.csv"}))
     for line in choices:
         print(line)
-    for line in notes:
+    for line in (*notes, *never):
         note(line)
-    for name, nodes in experiment.inputs.datacenters.items():
-        for own in traces:
-            if kinds := unplaceable_classes(nodes, experiment.inputs.traces[own], watts):
-                note(f"{own} on {name}: {never_fit(kinds)}")
     raise_if_failed(outcome)
 
 

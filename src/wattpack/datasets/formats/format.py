@@ -8,7 +8,7 @@ task: it is counted by its reason. A file that is not of the format at all is a 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -58,6 +58,7 @@ class Format:
     records: Callable[[Path], Iterator[tuple[int, Record | BadLine]]]
     job: Callable[[Record, Assumed], Job]
     counted: str = "line"  # what the numbers of records are numbers of
+    notes: list[str] = field(default_factory=list)  # what is assumed of the file just read; `records` writes it
 
     def assumed_in_words(self, assumed: Assumed) -> tuple[str, ...]:
         return tuple(text.format(**asdict(assumed)) for text in self.assumptions)

@@ -237,4 +237,4 @@ def is_unschedulable(pod: Pod) -> bool:
 def as_if_awake(node: Node) -> Node:
     """The Node without our mark and without what Kubernetes says of a node that is off."""
     taints = [taint for taint in node.spec.taints if taint.key != TAINT and not taint.key.startswith(LIFECYCLE)]
-    return Node(node.metadata, NodeSpec(False, taints), NodeStatus(node.status.allocatable, []))
+    return Node(node.metadata, NodeSpec(False, taints), NodeStatus(node.status.allocatable, node.status.capacity, []))

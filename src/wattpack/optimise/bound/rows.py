@@ -77,13 +77,8 @@ def socket_lines(node: NodeRecord) -> list[tuple[float, float]]:
     step_w = (node.socket_max_mw - node.socket_idle_mw) / 1000
     lowest: dict[float, float] = {}  # the most vCPU in use -> watts of the sockets active then
     for active in range(int(node.sockets) + 1):
-        # With `active` sockets powered, the other cores must be entirely free. With an odd vCPU one core never is, even
-        # on an empty node: then no use is low enough, and that socket is always active.
-        free_cores = max(0, int(node.cores) - active * int(node.socket_cores))
-        most_milli = int(node.cpu_milli) - free_cores * VCPU_MILLI_PER_CORE
-        if most_milli >= 0:
-            lowest.setdefault(0.0, active * step_w)
-            lowest.setdefault(most_milli / 1000, active * step_w)
+        most_milli = min(active * int(node.socket_cores) * VCPU_MILLI_PER_CORE, int(node.cpu_milli))
+        lowest.setdefault(most_milli / 1000, active * step_w)
     corners: list[tuple[float, float]] = []
     for point in sorted(lowest.items()):
         while len(corners) > 1 and _slope(corners[-1], point) <= _slope(corners[-2], corners[-1]):

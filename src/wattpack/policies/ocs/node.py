@@ -59,7 +59,7 @@ def slots(gpu_free: int, cpu_left: int, i: int, params: Floats) -> float:
 
 @kernel
 def sockets_in_use(node: NodeRecord, cpu_left: int) -> int:
-    busy_cores = node.cores - cpu_left // VCPU_MILLI_PER_CORE
+    busy_cores = (node.cpu_milli - cpu_left + VCPU_MILLI_PER_CORE - 1) // VCPU_MILLI_PER_CORE
     return (busy_cores + node.socket_cores - 1) // node.socket_cores
 
 
