@@ -23,6 +23,7 @@ from e2e.chart import ACCOUNT, collection, create_namespace
 from e2e.cluster import Cluster
 from e2e.nodes_and_pods import GPU_INDEX, node_object, pod_object
 from e2e.processes import free_port
+from kube.switches.certificate import self_signed
 from wattpack.model.tasks import TaskClass
 
 pytestmark = pytest.mark.e2e
@@ -41,6 +42,8 @@ class Pod:
         self.toml = maps["wattpack"]["wattpack.toml"]
         self.toml = self.toml.replace("\nport = 8888", f"\nport = {self.extender_port}")
         self.toml = self.toml.replace("metrics_port = 9090", f"metrics_port = {self.metrics_port}")
+        self.extender: Object = {}  # what the extender's configuration says otherwise than the chart's
+        self.tls = False  # whether the service has a certificate
         self.metrics_token = self.cluster.folder / "metrics-token"
         assert 'metrics_token_file = "/etc/wattpack-metrics/token"' in self.toml
         self.toml = self.toml.replace("/etc/wattpack-metrics/token", str(self.metrics_token))
@@ -56,7 +59,8 @@ class Pod:
         config = yaml.safe_load(self.scheduler_config)
         config["clientConnection"]["kubeconfig"] = str(self.cluster.kubeconfig(ACCOUNT.name))
         assert config["extenders"][0]["urlPrefix"] == "http://127.0.0.1:8888"
-        config["extenders"][0]["urlPrefix"] = f"http://127.0.0.1:{self.extender_port}"
+        config["extenders"][0]["urlPrefix"] = f"http{'s' * self.tls}://127.0.0.1:{self.extender_port}"
+        config["extenders"][0] |= self.extender
         file = self.cluster.folder / "scheduler.yaml"
         file.write_text(yaml.safe_dump(config))
         (deployment,) = of_kind(self.objects, "Deployment")
@@ -84,9 +88,9 @@ class Pod:
         self, path: str, scheduler: bool = False, method: str = "GET", headers: dict[str, str] | None = None
     ) -> int:
         """Status of a probe, as the kubelet asks it: it does not check the certificate. 0: nobody answers."""
-        if scheduler:
+        if scheduler or self.tls:
             tls = ssl._create_unverified_context()
-            port = self.scheduler_port
+            port = self.scheduler_port if scheduler else self.metrics_port
             connection: http.client.HTTPConnection = http.client.HTTPSConnection(
                 "127.0.0.1", port, timeout=5, context=tls
             )
@@ -177,6 +181,42 @@ def test_scheduler_and_extender_of_the_chart_bind_pods_with_the_rights_of_the_ch
     assert {lease["metadata"]["name"] for lease in leases} == {"wattpack", "wattpack-kube-scheduler"}
     assert pod.refused() == []
     assert {("create", "pods/binding"), ("patch", "pods/status"), ("update", "leases")} <= pod.asked()
+
+
+def test_kube_scheduler_shows_a_certificate_to_an_extender_that_others_can_reach(
+    control_plane: Cluster, tmp_path: Path
+) -> None:
+    pod = Pod(control_plane, "wattpack.yaml")
+    for name in ("server", "client"):
+        (tmp_path / name).mkdir()
+    (certificate, key), (client, client_key) = self_signed(tmp_path / "server"), self_signed(tmp_path / "client")
+    files = {"certificate": certificate, "key": key, "client_ca": client}
+    said = "".join(f'\n{name} = "{file}"' for name, file in files.items())
+    assert 'host = "127.0.0.1"\n' in pod.toml
+    pod.toml = pod.toml.replace('\nhost = "127.0.0.1"', f'\nhost = "0.0.0.0"{said}')
+    pod.tls = True
+    shown = {"certFile": str(client), "keyFile": str(client_key), "caFile": str(certificate)}
+    pod.extender = {"enableHTTPS": True, "tlsConfig": shown}
+    pod.create_objects()
+    add_nodes(control_plane)
+    pod.start_wattpack(tmp_path)
+    pod.start_scheduler()
+    pod.wait_ready(scheduler=False)
+    pod.wait_ready(scheduler=True)
+    task = TaskClass(cpu_milli=4000, memory_mib=8192, num_gpu=1, gpu_milli=500)
+    control_plane.admin.create("/api/v1/namespaces/default/pods", pod_object("share", task))
+    wait_until(
+        lambda: bool(pods_of(control_plane)["share"]["spec"].get("nodeName")),
+        60,
+        f"the pod is bound:\n{control_plane.processes.log_end('scheduler-of-chart')}",
+    )
+    assert pods_of(control_plane)["share"]["metadata"]["annotations"][GPU_INDEX] == "0"
+    stranger = http.client.HTTPSConnection(
+        "127.0.0.1", pod.extender_port, timeout=5, context=ssl.create_default_context(cafile=str(certificate))
+    )
+    stranger.request("POST", "/bind", b"{}")
+    assert stranger.getresponse().status == 401
+    stranger.close()
 
 
 def test_the_port_that_can_be_reached_from_outside_takes_no_verbs(control_plane: Cluster, tmp_path: Path) -> None:
