@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from wattpack.kube.constraints import allows, constraints_of, constraints_on, eligible, why_not
+from wattpack.kube.constraints import allows, constraints_of, constraints_on, eligible, lost, soft_terms, why_not
 from wattpack.kube.objects import Condition, Node, Pod
 
 
@@ -134,3 +134,29 @@ def test_what_keeps_a_pod_off_a_node_is_named(
     constraints, there = constraints_of(pod(**asks)), node(**offers)
     assert why_not(constraints, there) == expected
     assert allows(constraints, there) is (expected == "")
+
+
+# ---- what is preferred
+
+
+PREFERRED = {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 1}]}
+
+
+@pytest.mark.parametrize(
+    ("spec", "said"),
+    [
+        ({}, []),
+        ({"affinity": {"nodeAffinity": PREFERRED}}, ["preferred node affinity"]),
+        ({"affinity": {"podAffinity": PREFERRED}}, ["preferred affinity to pods"]),
+        ({"affinity": {"podAntiAffinity": PREFERRED}}, ["preferred anti-affinity to pods"]),
+        ({"affinity": {"podAntiAffinity": {}}}, []),
+        (
+            {"topologySpreadConstraints": [{"whenUnsatisfiable": "ScheduleAnyway", "topologyKey": "zone"}]},
+            ["topology spread that may be missed (ScheduleAnyway)"],
+        ),
+        ({"topologySpreadConstraints": [{"whenUnsatisfiable": "DoNotSchedule", "topologyKey": "zone"}]}, []),
+    ],
+)
+def test_soft_terms_that_mode_choose_does_not_weigh_are_named(spec: dict[str, object], said: list[str]) -> None:
+    assert soft_terms(pod(**spec)) == said
+    assert (lost(pod(**spec)) == "") == (said == [])

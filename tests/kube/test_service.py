@@ -187,3 +187,16 @@ async def test_a_pod_with_names_that_would_lead_to_another_path_is_refused_befor
         assert await service.prioritize(args) == b"[]"
     assert len(service.view.cluster.reservations) == 0
     assert len(service.events.queue) == 0
+
+
+@in_a_loop
+async def test_a_decision_says_which_soft_terms_were_not_weighed() -> None:
+    soft = {"podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 1}]}}
+    for mode, said in (("choose", "preferred anti-affinity to pods"), ("score", "")):
+        client = two_nodes("p")
+        client.pods["p"]["spec"]["affinity"] = soft
+        service = await started(client, mode=mode)
+        await service.filter(asked(client.pod("p"), "a", "b"))
+        decision = service.explain("default", "p")
+        assert decision is not None
+        assert said in decision.note if said else decision.note == ""

@@ -91,6 +91,28 @@ def constraints_on(pod: Pod, node: Node, dialect: str = "") -> Constraints:
     return own._replace(selector=tuple(sorted((*own.selector, *kept)))) if kept else own
 
 
+def soft_terms(pod: Pod) -> list[str]:
+    """What the pod prefers: kube-scheduler weighs it, but not in mode choose, where it is left with one node."""
+    affinity, found = pod.spec.affinity, []
+    if affinity is not None:
+        for name, one in (
+            ("node affinity", affinity.node_affinity),
+            ("affinity to pods", affinity.pod_affinity),
+            ("anti-affinity to pods", affinity.pod_anti_affinity),
+        ):
+            if one is not None and one.preferred_during_scheduling_ignored_during_execution:
+                found.append(f"preferred {name}")
+    if any(spread.when_unsatisfiable == "ScheduleAnyway" for spread in pod.spec.topology_spread_constraints):
+        found.append("topology spread that may be missed (ScheduleAnyway)")
+    return found
+
+
+def lost(pod: Pod) -> str:
+    """The soft terms that mode choose does not keep, in a line; "" if there are none."""
+    found = soft_terms(pod)
+    return f"not weighed, as mode choose names one node: {', '.join(found)}" if found else ""
+
+
 def eligible(pod: Pod, node: Node) -> bool:
     """Whether the node's cordon, condition, taints, labels and name allow the pod."""
     return allows(constraints_of(pod), node)

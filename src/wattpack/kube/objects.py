@@ -108,12 +108,14 @@ class NodeSelector(Object):
 
 class NodeAffinity(Object):
     required_during_scheduling_ignored_during_execution: NodeSelector | None = None
+    preferred_during_scheduling_ignored_during_execution: list[Any] = []
 
 
 class PodAffinity(Object):
     """Or anti-affinity: whether there is any, no more."""
 
     required_during_scheduling_ignored_during_execution: list[Any] = []
+    preferred_during_scheduling_ignored_during_execution: list[Any] = []
 
 
 class Affinity(Object):

@@ -8,6 +8,7 @@ from typing import TypedDict
 
 from wattpack.kube.choose_devices import choose_devices
 from wattpack.kube.closed_nodes import NOT_OURS
+from wattpack.kube.constraints import lost
 from wattpack.kube.decision import Decision
 from wattpack.kube.dra.taken import Taken
 from wattpack.kube.facts import PodFacts
@@ -99,7 +100,9 @@ def fit(view: View, pod: Pod) -> Decision | None:
     usable = view.usable(pod, facts)
     refusals = view.why_not(pod, facts)
     names = [name for name, why in refusals.items() if why == ""]
-    note = "\n".join([NOT_CHECKED, *not_ours_line(facts), *blocked_line(view), *not_open_line(refusals)])
+    note = "\n".join(
+        [NOT_CHECKED, *not_ours_line(facts), *filter(None, [lost(pod)]), *blocked_line(view), *not_open_line(refusals)]
+    )
     demands = view.claims.demands(pod, view.listed()) if view.claims is not None and usable is not None else []
     if view.claims is None or not demands:
         return costed_decision(view, facts, names, note, usable)

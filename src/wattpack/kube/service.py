@@ -22,6 +22,7 @@ from wattpack.kube.claim_watches import claim_watches
 from wattpack.kube.client import Client
 from wattpack.kube.closed_nodes import NO_DEVICES
 from wattpack.kube.config import Config
+from wattpack.kube.constraints import lost
 from wattpack.kube.decision import Decision, DecisionLine, line_of
 from wattpack.kube.decode import Skipped
 from wattpack.kube.energy import Energy
@@ -289,6 +290,8 @@ class Service:
         if decision is None:
             return None
         decision.at = now_text()
+        if self.config.mode == "choose":
+            decision.note = lost(shown)
         if placed:
             before = cluster.placed_power_w(), cluster.fragmentation_gpus()
             self.view.assume(pod, decision, devices)

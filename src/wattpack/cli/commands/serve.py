@@ -177,7 +177,9 @@ def print_check(settings: Config, file: Path | None) -> None:
 async def reach(settings: Config, access: object) -> None:
     """Read the cluster once and say what of it cannot be read."""
     from wattpack.kube.client import ApiError, Client
+    from wattpack.kube.constraints import soft_terms
     from wattpack.kube.kubeconfig import Access
+    from wattpack.kube.read_pod import FINISHED
     from wattpack.kube.view import View
 
     assert isinstance(access, Access)
@@ -199,6 +201,11 @@ async def reach(settings: Config, access: object) -> None:
         print(f"  {cluster.in_step.auto.choice.text}")
     for line in sleep:
         print(line)
+    soft = [pod for pod in pods[0] if soft_terms(pod) and pod.status.phase not in FINISHED]
+    if soft and settings.mode == "choose":
+        named = ", ".join(f"{pod.metadata.namespace}/{pod.metadata.name}" for pod in soft[:3])
+        prefer = "pod has" if len(soft) == 1 else "pods have"
+        print(f"  {len(soft)} {prefer} soft terms that mode choose does not weigh ({named}); mode score keeps them")
     for why in list(view.unreadable_nodes.values())[:10]:
         print(f"  left out: {why}")
     for why in list(view.unreadable_pods.values())[:10]:
