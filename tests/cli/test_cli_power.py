@@ -338,3 +338,15 @@ def test_a_file_that_says_what_the_profile_has_changes_nothing(
     said = capsys.readouterr()
     assert said.out == before
     assert "own.toml over the profile paper: changes nothing\n" in said.err
+
+
+def test_the_short_name_of_a_model_means_what_it_means_for_nodes_that_are_added(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    main(["power", "--gpu", "H100"])
+    short = capsys.readouterr().out
+    main(["power", "--gpu", "H100-80GB-HBM3"])
+    assert capsys.readouterr().out == short
+    with pytest.raises(SystemExit):
+        main(["power", "--gpu", "H1000"])
+    assert "unknown GPU model 'H1000'" in capsys.readouterr().err

@@ -32,7 +32,7 @@ def test_every_task_and_joule_is_the_second_implementations(block: int) -> None:
     check_seeds(timed_case, range(block * 100, block * 100 + 100))
 
 
-def test_so_it_is_where_a_budget_leaves_room_for_one_task_and_not_for_the_next() -> None:
+def test_tight_power_budget_matches_reference() -> None:
     check_seeds(tight_case, range(60))
 
 

@@ -285,9 +285,14 @@ def _node_type(datacenter: Datacenter, text: str, profile: PowerProfile, option:
     return NodeType(count, cpu_milli, memory_mib, gpus, model, cpu_model, capacity_milli, pool)
 
 
-def _model_known(name: str, profile: PowerProfile, option: str) -> str:
+def usual_model(name: str, profile: PowerProfile) -> str:
+    """A model as a user writes it: `H100` is the H100 of most machines, as `20xH100-8` reads it."""
     own = profile.known_gpus
-    model = model_of(name, own) or model_of(SHORT.get(name.lower(), name), own) or catalog_name(name) or name
+    return model_of(name, own) or model_of(SHORT.get(name.lower(), name), own) or catalog_name(name) or name
+
+
+def _model_known(name: str, profile: PowerProfile, option: str) -> str:
+    model = usual_model(name, profile)
     try:
         profile.gpu(model)
     except UserError as unknown:

@@ -86,7 +86,7 @@ class Timed(NamedTuple):
 
 NAMES = ("carbon", "price", "budget", "speed", "target", "cap_speed")  # no part of an id
 DIGESTS = tuple(f"{name}_digest" for name in NAMES)
-# No part of an id where they are not given: runs without them have the ids that they had before these options were.
+# Omitted from an id when unset, so that older ids stay valid.
 LATER = ("sleep", "cap", "durations", "consolidate", "bound", "cap_speed_digest")
 
 

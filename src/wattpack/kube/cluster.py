@@ -226,7 +226,7 @@ class Cluster:
 
     @contextmanager
     def without(self, uid: str) -> Iterator[Reservation | None]:
-        """The cluster as if the pod held nothing, for a question."""
+        """Temporarily remove the pod's reservation, to answer a question."""
         memory = self.memory()
         reservation = self.reservations.withdraw(uid)
         if reservation is not None:

@@ -42,7 +42,7 @@ class PodFacts(NamedTuple):
     finished: bool
     scheduler: str
     created: str
-    dialect: str = ""  # in which it asks for GPUs; "": whole GPUs in no dialect's own words, or none
+    dialect: str = ""  # in which it asks for GPUs; empty: plain nvidia.com/gpu, or no GPU
     claims: tuple[str, ...] = ()  # names of its resource claims, where these are read
     of_node: bool = False  # it belongs to its node, as pods of DaemonSets do: a node with no others is empty
     # What it holds on its node: where the GPUs are named otherwise than by `gpus`, and where no task can say it (shares

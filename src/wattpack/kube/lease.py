@@ -38,7 +38,7 @@ class Lease:
         self.seen: tuple[str, str] = ("", "")  # holder and renewal time as last read
         self.seen_s = 0.0  # when we first read that, by our own clock: the clocks of replicas may differ
         self.lock = asyncio.Lock()
-        self.keeps_while_idle = False  # nodes sleep: it is renewed without requests, until another replica is asked
+        self.keeps_while_idle = False  # with sleep on, renew while idle, until another replica is asked
         self.tried_s = float("-inf")  # when it was last tried to be taken without a request
         self.busy: Callable[[], bool] = lambda: False  # whether Bindings of ours may still be made
         self.ended = False  # left for good: it is not taken again

@@ -44,7 +44,7 @@ class ReservationEndedError(ReservationError):
 class State(Enum):
     PROMISED = "promised"  # a node that is not awake was chosen; it stays while that node wakes
     ASSUMED = "assumed"  # a node was chosen; no Binding has been sent
-    BOUND = "bound"  # its claims are being written, or a Binding has been sent: it was made, or may still be made
+    BOUND = "bound"  # its claims are being written, or a Binding was sent; its outcome may be unknown
     SEEN = "seen"  # the cluster shows the pod on its node
     ENDED = "ended"  # no reservation: it was forgotten, the pod was not bound, or it is gone
 

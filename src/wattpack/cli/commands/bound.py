@@ -76,7 +76,8 @@ def bound_command(
     power
         TOML file of your own GPUs, CPUs and node base power, laid over the profile (`wattpack power`).
     against
-        Results folder of `wattpack compare`: show the largest saving against FGD there, at the service of FGD.
+        Results folder of `wattpack compare`: show the largest saving against the policy that savings are against there
+        (FGD, or its --against), at the service of that policy.
     offline
         Seconds to search at each load, knowing all arrivals, for a placement near the bound (with seed 42 by default).
     sleep_w
@@ -137,7 +138,8 @@ def bound_command(
         for place, load in enumerate(at):
             rows.append(bound_row(name, load, lp, nodes, tasks, seed, watts, baselines[name], offline, asleep))
             tell(_line(rows[-1], place == 0, *unit))
-    tell(explanation(rows))
+    others = {curves.policy for curves in baselines.values() if curves is not None}
+    tell(explanation(rows, ", ".join(sorted(others))))
     if sleep_w is not None:
         tell(_on_sleep(sleep_w, kept(int(nodes.gpus.sum()))))
     if out is not None:
@@ -202,7 +204,7 @@ def _line(row: BoundRow, with_titles: bool, unit: str, unit_w: float) -> str:
     return f"{titles}\n{line}" if with_titles else line
 
 
-def explanation(rows: Sequence[BoundRow]) -> str:
+def explanation(rows: Sequence[BoundRow], compared_with: str = "fgd") -> str:
     """An explanation of the numbers for new readers."""
     texts = [
         "No placement of these tasks, not even one that knows them all beforehand, serves more GPU than `served at",
@@ -216,9 +218,9 @@ def explanation(rows: Sequence[BoundRow]) -> str:
         ]
     if any(row.saving_most is not None for row in rows):
         texts += [
-            "`saving at most` is against FGD in the results folder, at the service that FGD reached there: what a",
-            "policy saves beyond it, it saves by refusing work. Few seeds differ from the trace's shares: --seed N",
-            "bounds one run.",
+            f"`saving at most` is against {compared_with} in the results folder, at the service that it reached there:",
+            "what a policy saves beyond it, it saves by refusing work. Few seeds differ from the trace's shares:",
+            "--seed N bounds one run.",
         ]
     if any(row.offline_power_w is not None for row in rows):
         texts += [

@@ -15,7 +15,7 @@ from wattpack.cli.options import overlay_option
 from wattpack.cli.outputs import check_files
 from wattpack.cli.power_table import WIDTH, print_changes, print_cpus, print_gpus
 from wattpack.datasets.csv_files import read_rows
-from wattpack.datasets.edits import models_of_edits, split_edits
+from wattpack.datasets.edits import models_of_edits, split_edits, usual_model
 from wattpack.datasets.sources import DATACENTERS, load_datacenter
 from wattpack.errors import UserError
 from wattpack.files import write_text
@@ -68,7 +68,8 @@ def power_command(
         raise UserError("--out without --template, expected --template NODES.csv too")
     overlay = None if power is None else overlay_option(profile, power)
     names = gpu or [] if overlay is None or gpu else [c.name for c in overlay.changes if c.table == "gpu"]
-    names = list(dict.fromkeys(names)) or [DRAWN]
+    plain = PROFILES[profile or MEASURED.name] if overlay is None else overlay.profile
+    names = list(dict.fromkeys(usual_model(name, plain) for name in names)) or [DRAWN]
     curves, title = drawn_curves(names[:MOST_CURVES], profile, overlay)
     if figure is not None:
         figure_kind(figure)

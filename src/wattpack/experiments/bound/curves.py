@@ -19,7 +19,6 @@ from wattpack.experiments.checked_json import write_checked
 from wattpack.experiments.curves import BASE, COLUMNS, LEAST, LOADS, STEP, Curves, Results
 from wattpack.experiments.digests import datacenter_digest, profile_digest, trace_digest
 from wattpack.experiments.folder import ResultsFolder
-from wattpack.experiments.lineup import BASELINE
 from wattpack.experiments.lineup import BOUND as BOUND  # part of what this module offers
 from wattpack.experiments.scenario import labels
 from wattpack.files import make_folder
@@ -198,13 +197,14 @@ def _realised(name: str, solved: Solved, demands: Demands, policy: Curves, base_
 def baseline_in(
     folder: Path, datacenter: Datacenter, trace: Workload, profile: PowerProfile, seed: int | None
 ) -> Curves:
-    """The baseline in a results folder: all its seeds, or one."""
+    """The policy that savings are against in a results folder: all its seeds, or one."""
     if not (folder / "experiment.json").is_file():
         raise UserError(f"{folder}: no experiment.json in it, expected a results folder")
     stored = ResultsFolder(folder)
     results = stored.read_stored()
     watts = (profile.name, profile_digest(profile.name, profile))
-    same = (BASELINE, *watts, datacenter_digest(datacenter), trace_digest(trace))
+    policy = stored.against[0]
+    same = (policy, *watts, datacenter_digest(datacenter), trace_digest(trace))
     for scenario, label in labels(scenario for _, scenario in stored.stored_fill_ups()).items():
         found = results.get((label, scenario.label))
         contents = (scenario.profile_digest, scenario.datacenter_digest, scenario.trace_digest)
@@ -215,4 +215,4 @@ def baseline_in(
             place = found.seeds.index(seed)
             return replace(found, seeds=(seed,), values={name: rows[[place]] for name, rows in found.values.items()})
     runs = "runs" if seed is None else f"a run with seed {seed}"
-    raise UserError(f"{folder}: {runs} of {BASELINE} on this trace, datacenter and power profile not found in it")
+    raise UserError(f"{folder}: {runs} of {policy} on this trace, datacenter and power profile not found in it")

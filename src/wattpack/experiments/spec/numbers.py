@@ -11,7 +11,7 @@ REAL = (int, float)
 
 
 class Numbers(NamedTuple):
-    """The type of the values, what one is, which are good (a NaN never is), what is expected, and the default."""
+    """Type, noun, validity test (a NaN is never valid), message, default, and the key that it needs."""
 
     kind: type | tuple[type, ...]
     what: str

@@ -22,7 +22,7 @@ class GpuRequest(NamedTuple):
     gpu_milli: int
     models: tuple[str, ...] = ()
     gpu_memory_mib: int = 0  # the GPU that an amount of memory is a share of: no smaller one will do; 0: none asked for
-    dialect: str = ""  # that found the request; "": whole GPUs in no dialect's own words
+    dialect: str = ""  # that found the request; empty: plain nvidia.com/gpu
 
 
 NO_GPU = GpuRequest(0, 0)

@@ -80,7 +80,7 @@ def _demands(wanted: Wanted, inventory: Inventory, nodes: Sequence[Node]) -> lis
     if not by_number:
         first = gpu[0][0] if gpu else wanted.asks[0]
         raise Unreadable(f"{first.words}: no node has all the devices that the claims ask for together")
-    # `All` means another number on other nodes: the smaller first, which keeps large nodes for pods that name a number.
+    # `All` yields a different number of devices on each node; the smaller first, which keeps large nodes for others.
     found = [Demand(wanted, number, milli if number else 0, by_number[number]) for number in sorted(by_number)]
     if len(gpu) == 1 and gpu[0][0].number == 1:
         found += _smaller_shares(found[0], gpu[0][1])

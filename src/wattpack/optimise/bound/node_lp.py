@@ -1,7 +1,7 @@
 """The bound with whole nodes: an LP over what single nodes hold, which does not merge the nodes of a type.
 
 The configuration LP (lp.py) takes the nodes of a type for one large node. On fleets of few node types, or of nodes that
-hold few tasks, that is too kind: 1 to 5 % below this LP on random fleets. Here a column is a pattern of a whole node
+hold few tasks, its bound is 1 to 5 % lower (random fleets). Here a column is a pattern of a whole node
 (node_patterns.py), so tasks that do not fit a node together are not together in the bound. Column generation: from any
 prices of tasks and services, the best pattern of each node type gives a bound (weak duality), so it may stop any time.
 """

@@ -77,5 +77,5 @@ function part(box, found) {
   box.append(table(["Reason", "Nodes"], reasons.map(([reason, count]) => [reason, number(count, 0)]), "Nodes by the first reason why they do not fit"));
   if (found.nearest.length) box.append(table(["Nearest nodes", "What they lack"], found.nearest.map((near) => [near.node, near.text]), "Nearest nodes"));
   if (found.moves.length) box.append(element("h3", "What would have to move"), table(["Room on", "Move"], found.moves.map((near) => [near.node, near.text]), "Moves that make room"));
-  else box.append(element("p", "No few moves of running tasks make room for it.", "note"));
+  else box.append(element("p", "Moving up to 8 running tasks would not make room.", "note"));
 }
