@@ -6,6 +6,7 @@ files: no names, no times, no order of arrival. `tools/make_tables.py` writes th
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 
 from wattpack.datasets.node_table import About, nodes_of, table
@@ -52,11 +53,11 @@ def datacenter() -> Datacenter:
 
 @cache
 def trace(name: str) -> Workload:
-    """A trace of the paper by name. Only its counts are facts; the order of arrival is that of the table."""
+    """A trace of the paper by name. Only its counts are facts: the order is that of the table, not one of arrival."""
     if name not in TRACES:
         raise UserError(f"unknown trace {name!r}, expected one of {', '.join(TRACES)}")
     counts = [(_task_class(row), int(row[name])) for row in table("classes.csv") if row[name] != ""]
-    return Workload.from_counts(counts, name=name)
+    return replace(Workload.from_counts(counts, name=name), in_order=False)
 
 
 def _task_class(row: dict[str, str]) -> TaskClass:

@@ -8,6 +8,7 @@ the counts differ from the paper's text, the counts win, and a comment says so. 
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from typing import TypedDict
 
 import numpy as np
@@ -143,7 +144,8 @@ def constrained_gpu(trace: Workload, percent: float, datacenter: Datacenter, rng
     tasks_now = [
         trace.classes[k]._replace(gpu_spec=spec_of_task.get(i, "")) for i, k in enumerate(trace.sequence.tolist())
     ]
-    return Workload.of(tasks_now, trace.task_names, name=f"{trace.name}-gpuspec{percent:g}")
+    found = Workload.of(tasks_now, trace.task_names, name=f"{trace.name}-gpuspec{percent:g}")
+    return replace(found, in_order=trace.in_order)
 
 
 def _published_specs() -> tuple[list[float], dict[int, list[str]]]:
@@ -202,7 +204,7 @@ def _sums_of_first(amounts: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _renamed(trace: Workload, sequence: NDArray[np.int32], variant: str) -> Workload:
-    return Workload(trace.classes, sequence, None, f"{trace.name}-{variant}")
+    return Workload(trace.classes, sequence, None, f"{trace.name}-{variant}", trace.in_order)
 
 
 def _check_percent(percent: float, variant: str, most: int) -> None:

@@ -16,6 +16,7 @@ from wattpack.errors import UserError
 from wattpack.model.nodes import Datacenter
 from wattpack.model.tasks import Workload
 
+FIRST_SEED = 42  # of the seeds of an experiment, and the seed where something is drawn or ordered and none is given
 UP_TO = 1.3  # load (requested GPU / GPU of the datacenter) at which the paper's runs end
 MIN_BLOCK = 1024  # tasks drawn at once: a tiny trace should not mean thousands of small draws
 
@@ -38,6 +39,14 @@ def seeded(seed: int) -> Seeds:
 def node_order(datacenter: Datacenter, rng: np.random.Generator) -> NDArray[np.int64]:
     """A random permutation of the nodes: ties between nodes go to the one that comes first in it."""
     return rng.permutation(len(datacenter)).astype(np.int64)
+
+
+def in_order_of_arrival(trace: Workload, rng: np.random.Generator) -> Workload:
+    """The trace; one that is listed by class, like the built-in ones, in random order.
+
+    With the `workload` generator of a seed it is the order in which `run_workload` begins.
+    """
+    return trace if trace.in_order else trace.with_sequence(rng.permutation(trace.sequence))
 
 
 def check_drawn(trace: Workload, capacity_gpu_milli: int, up_to: float = UP_TO) -> None:

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from wattpack.choose.choice import Choice, choose, resolve
 from wattpack.datasets import alibaba2023
-from wattpack.datasets.inflation import seeded
+from wattpack.datasets.inflation import FIRST_SEED, in_order_of_arrival, node_order, seeded
 from wattpack.datasets.sources import as_datacenter, as_workload
 from wattpack.datasets.timed_files import read_timed_tasks
 from wattpack.engine.runs.arrivals import simulate as simulate_arrivals
@@ -127,10 +127,12 @@ def simulate(
     (paper, linear, concave, measured) or as an object; default: paper. `power`: a power file (docs/guide/power.md),
     laid over that profile; without `profile` over the one that it names.
 
-    Without `seed` the tasks come in the order of `workload` and ties go to the first node, as in `wattpack replay`;
-    `target` is the trace that the target workload is taken from (default: `workload`); "learnt": from the tasks seen.
     With `seed` it is the paper's experiment, as in `wattpack compare`: `workload` is the trace, shuffled and drawn from
-    until 1.3 times the GPU capacity is asked for, on nodes in random order.
+    until 1.3 times the GPU capacity is asked for, on nodes in random order. Without `seed` tasks of your own come in
+    the order of `workload` and ties go to the first node, as in `wattpack replay`. A built-in trace has no order of
+    arrival: without `seed` it runs with seed 42, and with a `target` or times its tasks come once, in the order of that
+    seed. `target` is the trace that the target workload is taken from (default: `workload`); "learnt": from the tasks
+    seen.
 
     `batch`: the number of tasks that are held and placed together; with `batch_milp_seconds` a MILP that may take at
     most that long places each window. With `batch_seconds` a window also closes when its first task has waited that
@@ -145,7 +147,7 @@ def simulate(
     `load=0.7`, `days=7`, `arrivals`, `start`, `pue=1.3`, `carbon="DEU"`, `price=0.2`, `embodied`, `budget_kw=500`,
     `speed="typical"`, `speed_reference`, `slack="BE=6h"`, `slack_by`, `forecast`, `repeat_signals`, `hold_gaps`;
     `sleep=True` or `sleep="idle=6m"`, `cap=0.7` or `cap={"T4": 0.7}`, `cap_speed`, `consolidate=True`, `bound=True`,
-    `durations="known"` (docs/guide/sleep.md). With a load, tasks are drawn with `seed`.
+    `durations="known"` (docs/guide/sleep.md). With a load, tasks are drawn with `seed` (default: 42).
     """
     if duration_s is not None or queue is not None or in_time:
         window = (batch, batch_seconds, batch_milp_seconds)
@@ -175,6 +177,13 @@ def simulate(
         None if batch_seconds is None else chosen_number(batch_seconds, "batch_seconds"),
         chosen_number(batch_milp_seconds, "batch_milp_seconds"),
     )
+    if seed is None and not workload.in_order:
+        if target is None and arrival_s is None and batch_seconds is None:
+            seed = FIRST_SEED
+        else:
+            seeds = seeded(FIRST_SEED)
+            workload = in_order_of_arrival(workload, seeds.workload)
+            datacenter = datacenter.ordered(node_order(datacenter, seeds.node_order))
     if seed is not None:
         seed = chosen_seed(seed)
         if target is not None:

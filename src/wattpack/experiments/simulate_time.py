@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from wattpack.datasets.alibaba2023 import TRACES
 from wattpack.datasets.alibaba2023_times import timed_trace
-from wattpack.datasets.inflation import node_order, seeded
+from wattpack.datasets.inflation import FIRST_SEED, node_order, seeded
 from wattpack.datasets.speed_files import mean_speed, speeds_by_model
 from wattpack.datasets.timed_trace import timed_trace_of
 from wattpack.engine.moments.options import Speeds
@@ -106,9 +106,10 @@ def simulate_in_time(
     target: Workload | None = None,
 ) -> TimedRun:
     """One run. With a load, tasks are drawn with `seed` from a built-in trace or from tasks with durations."""
-    seeds = seeded(seed or 0)
+    drawn = timed.load > 0 or not isinstance(workload, TimedTasks)
+    seeds = seeded(seed if seed is not None else FIRST_SEED if drawn else 0)  # 0: as the command line
     own = workload.workload if isinstance(workload, TimedTasks) else workload
-    if timed.load > 0 or not isinstance(workload, TimedTasks):
+    if drawn:
         timed = timed._replace(load=timed.load or LOAD, days=timed.days or DAYS, arrivals=timed.arrivals or SHAPE)
         if not isinstance(workload, TimedTasks) and own.name not in TRACES:
             raise UserError(f"{own.name}: no times, expected arrival_s and duration_s, or a built-in trace")

@@ -81,6 +81,7 @@ class Workload:
     sequence: NDArray[np.int32]
     task_names: tuple[str, ...] | None = None
     name: str = "workload"
+    in_order: bool = True  # False: a trace of which only counts are known, listed by class, in no order of arrival
 
     @classmethod
     def of(cls, tasks: Iterable[TaskClass], names: Sequence[str] | None = None, name: str = "workload") -> Workload:

@@ -7,9 +7,10 @@ from pathlib import Path
 import numpy as np
 
 from wattpack.cli.csv_output import write_csv
-from wattpack.cli.options import note_power, profile_option
+from wattpack.cli.options import check_seed, note_power, profile_option
 from wattpack.cli.outputs import check_files, words_beside
 from wattpack.datasets.edits import split_edits
+from wattpack.datasets.inflation import FIRST_SEED, node_order, seeded
 from wattpack.datasets.node_types import file_header, file_rows, types_of
 from wattpack.datasets.sources import BUILT_IN, load_datacenter
 from wattpack.errors import UserError
@@ -28,6 +29,7 @@ def datacenters_command(
     profile: str | None = None,
     power: Path | None = None,
     out: Path | None = None,
+    seed: int = FIRST_SEED,
 ) -> None:
     """List the built-in datacenters, or describe one of them or your own: node types, watts, sources, assumptions.
 
@@ -47,7 +49,10 @@ def datacenters_command(
     power
         TOML file of your own GPUs, CPUs and node base power, laid over the profile: show its watts only.
     out
-        Write the nodes here, as a CSV file that every command takes; `-` is standard output.
+        Write the nodes here, as a CSV file that every command takes; `-` is standard output. Nodes of a built-in
+        datacenter are written in random order, because ties go to the first node; those of a file keep their order.
+    seed
+        Of that order: the one that `compare` has for this seed.
     """
     profiles = list(PROFILES.values()) if profile is None and power is None else [profile_option(profile, power)]
     if name is None:
@@ -56,15 +61,20 @@ def datacenters_command(
         print_list()
         return
     datacenter = load_datacenter(name, power=profiles[0], add=add or (), remove=remove or (), replace=replace or ())
+    built_in = split_edits(name)[0] in BUILT_IN
+    check_seed(seed)
     check_files({"--out": out}, (name, power))
     note_power(profile, power)
     if out is not None:
-        write_csv(out, file_header(datacenter), file_rows(datacenter))
+        order = node_order(datacenter, seeded(seed).node_order) if built_in else np.arange(len(datacenter))
+        written = datacenter.ordered(order)
+        write_csv(out, file_header(written), file_rows(written))
     with words_beside(out):
         print_types(datacenter, profiles)
         print_about(name)
         if out is not None:
-            print(f"{counted(len(datacenter), 'node', ',')} written to {out}")
+            said = f", in the random order of seed {seed}" if built_in else ""
+            print(f"{counted(len(datacenter), 'node', ',')} written to {out}{said}")
 
 
 def print_list() -> None:

@@ -10,7 +10,7 @@ from wattpack.cli.outputs import check_files, words_beside
 from wattpack.datasets import alibaba2023
 from wattpack.datasets.derive import Profile, constrained_gpu, multi_gpu, profile, sharing_gpu
 from wattpack.datasets.edits import with_edits
-from wattpack.datasets.inflation import seeded
+from wattpack.datasets.inflation import in_order_of_arrival, seeded
 from wattpack.datasets.sources import load_datacenter, load_trace
 from wattpack.errors import UserError
 from wattpack.model.tasks import Workload
@@ -46,7 +46,8 @@ def derive_command(
     constrained
         Percent of the GPU tasks that shall name GPU models.
     out
-        Write the tasks here, as a CSV file that every command takes as a trace.
+        Write the tasks here, as a CSV file that every command takes as a trace. Those of a built-in trace are written
+        in random order, because the order of the file is the order of arrival.
     against
         Trace to show beside the variant, for example the published multigpu20.
     datacenter
@@ -61,7 +62,7 @@ def derive_command(
     power
         TOML file of your own GPUs, where the datacenter has models that the catalog lacks (`wattpack power`).
     seed
-        Of the draws.
+        Of the draws and of that order.
     """
     datacenter = with_edits(datacenter, add, remove, replace)
     check_seed(seed)
@@ -81,7 +82,8 @@ def derive_command(
         shown[f"{against} "] = load_trace(against)
     check_files({"--out": out}, (trace, against, datacenter, power))
     if out is not None:
-        rows = ((variant.task_name(i), *variant.classes[k]) for i, k in enumerate(variant.sequence.tolist()))
+        written = in_order_of_arrival(variant, rng)
+        rows = ((written.task_name(i), *written.classes[k]) for i, k in enumerate(written.sequence.tolist()))
         write_csv(out, COLUMNS, rows)
     with words_beside(out):
         print_profiles(shown)

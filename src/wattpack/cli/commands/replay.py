@@ -74,7 +74,8 @@ def replay_command(
     Parameters
     ----------
     nodes
-        CSV file: sn,cpu_milli,memory_mib,gpu,model. Its order is the node order. A built-in name works too.
+        CSV file: sn,cpu_milli,memory_mib,gpu,model. Its order is the node order. A built-in name works too:
+        nodes in the order of its table, by model.
     tasks
         CSV file: name,cpu_milli,memory_mib,num_gpu,gpu_milli[,gpu_spec]. Its order is the order of arrival.
     policy

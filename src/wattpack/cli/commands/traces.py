@@ -14,7 +14,7 @@ from wattpack.datasets.arrival_shapes import read_shape
 from wattpack.datasets.csv_files import TASK_COLUMNS, TASK_OPTIONAL
 from wattpack.datasets.derive import profile
 from wattpack.datasets.generators import generate, offered_load
-from wattpack.datasets.inflation import seeded
+from wattpack.datasets.inflation import FIRST_SEED, in_order_of_arrival, seeded
 from wattpack.datasets.sources import load_datacenter, load_trace
 from wattpack.datasets.timed_files import read_timed_tasks
 from wattpack.datasets.timed_trace import timed_trace_of
@@ -34,7 +34,7 @@ def traces_command(
     days: float | None = None,
     arrivals: str = "rhythm",
     datacenter: str = alibaba2023.NAME,
-    seed: int = 0,
+    seed: int = FIRST_SEED,
 ) -> None:
     """List the built-in traces, or write one as a CSV file of tasks; with --load, of tasks that arrive in time.
 
@@ -43,7 +43,8 @@ def traces_command(
     name
         Built-in name or CSV file of tasks; without it all built-in ones are listed.
     out
-        Write the tasks here, as a CSV file that every command takes; `-` is standard output.
+        Write the tasks here, as a CSV file that every command takes; `-` is standard output. A built-in trace is
+        written in random order, because the order of the file is the order of arrival; a file keeps its order.
     load
         Draw tasks with their durations that keep this share of the datacenter's GPUs busy. A CSV file needs times.
     days
@@ -53,7 +54,7 @@ def traces_command(
     datacenter
         Whose GPUs the load is of: built-in name or CSV file of nodes.
     seed
-        Of the draws.
+        Of that order, the one that `compare` has for this seed, and of the draws of --load.
     """
     if name is None and out is not None:
         raise UserError(f"--out {out}: expected the name of a trace to write, one of {', '.join(alibaba2023.TRACES)}")
@@ -69,15 +70,21 @@ def traces_command(
     if days is not None:
         raise UserError(f"--days {days:g}: expected --load with it")
     traces = {one: load_trace(one) for one in ([name] if name is not None else alibaba2023.TRACES)}
+    check_seed(seed)
     check_files({"--out": out}, (name,))
     if out is not None and name is not None:
-        trace = traces[name]
+        trace = in_order_of_arrival(traces[name], seeded(seed).workload)
         rows = ((trace.task_name(i), *trace.classes[k]) for i, k in enumerate(trace.sequence.tolist()))
         write_csv(out, (*TASK_COLUMNS, *TASK_OPTIONAL), rows)
     with words_beside(out):
         print_traces(traces)
         if out is not None and name is not None:
-            print(f"{len(traces[name]):,} tasks written to {out}")
+            print(f"{len(traces[name]):,} tasks written to {out}{order_in_words(traces[name], seed)}")
+
+
+def order_in_words(trace: Workload, seed: int) -> str:
+    """How a written trace is ordered; empty for one of a file, which keeps its order."""
+    return "" if trace.in_order else f", in the random order of seed {seed}"
 
 
 class Drawn(NamedTuple):

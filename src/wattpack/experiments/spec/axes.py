@@ -9,6 +9,7 @@ from math import inf, prod
 from pathlib import Path
 
 from wattpack.datasets import alibaba2023
+from wattpack.datasets.inflation import FIRST_SEED as FIRST_SEED
 from wattpack.datasets.inflation import UP_TO, check_drawn
 from wattpack.engine.windows.batch import Batch
 from wattpack.errors import UserError
@@ -22,7 +23,6 @@ from wattpack.experiments.timed_options import Timed
 from wattpack.model.power import PAPER
 
 DEFAULT_SEEDS = 10
-FIRST_SEED = 42
 MAX_SEEDS = 10_000
 MAX_SEED = 2**32 - 1
 MAX_RUNS = 1_000_000
