@@ -49,4 +49,4 @@ def test_each_command_runs_in_the_order_of_the_page(tmp_path: Path, monkeypatch:
         if words[0] == "simulate":
             assert (out / "time.csv").is_file()
             assert (out / "report.html").is_file()
-    assert Path("tasks-out.csv").read_text().startswith("task,node,gpu_index,start_s,end_s,outcome\n")
+    assert Path("tasks-out.csv").read_text().startswith("task,node,gpu_index,start_s,end_s,outcome,arrival_s,wait_s\n")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from cli.files import TIMED_TASKS, write_nodes, write_tasks, write_timed_tasks
@@ -57,15 +58,16 @@ def test_a_file_with_times_runs_as_it_is_and_each_task_is_written(tmp_path: Path
     tasks_out = tmp_path / "tasks-out.csv"
     out = simulate(tmp_path, "--policy", "fgd", "--queue", "backfill", "--tasks-out", str(tasks_out))
     lines = tasks_out.read_text().splitlines()
-    assert lines[0] == "task,node,gpu_index,start_s,end_s,outcome"
+    assert lines[0] == "task,node,gpu_index,start_s,end_s,outcome,arrival_s,wait_s"
     by_name = {line.split(",")[0]: line.split(",")[1:] for line in lines[1:]}
     assert list(by_name) == [line.split(",")[0] for line in TIMED_TASKS.splitlines()[1:]]
     # Seconds from the first arrival, 100. The third task starts when the first leaves, on its node.
-    assert by_name["eight-1"] == ["g2-a", "0-1-2-3-4-5-6-7", "0.0", "3600.0", "done"]
-    assert by_name["eight-2"] == ["g2-b", "0-1-2-3-4-5-6-7", "10.0", "3610.0", "done"]
-    assert by_name["eight-3"] == ["g2-a", "0-1-2-3-4-5-6-7", "3600.0", "7200.0", "running"]
-    assert by_name["never"] == ["", "", "", "", "refused"]
-    assert by_name["t4-only"][3:] == ["4300.0", "running"]
+    assert by_name["eight-1"] == ["g2-a", "0-1-2-3-4-5-6-7", "0.0", "3600.0", "done", "0.0", "0.0"]
+    assert by_name["eight-2"] == ["g2-b", "0-1-2-3-4-5-6-7", "10.0", "3610.0", "done", "10.0", "0.0"]
+    assert by_name["eight-3"] == ["g2-a", "0-1-2-3-4-5-6-7", "3600.0", "7200.0", "running", "20.0", "3580.0"]
+    assert by_name["never"][:5] == ["", "", "", "", "refused"]
+    assert by_name["never"][6] == ""
+    assert by_name["t4-only"][3:5] == ["4300.0", "running"]
     (row,) = rows(out)
     assert [row[name] for name in ("arrived", "done", "running", "waiting")] == ["7", "4", "2", "0"]
     assert [row[name] for name in ("failed", "refused", "gave_up")] == ["0", "1", "0"]
@@ -75,11 +77,98 @@ def test_a_file_with_times_runs_as_it_is_and_each_task_is_written(tmp_path: Path
     assert float(row["wait_mean_s"]) == pytest.approx(3580 / 6)
 
 
+def test_until_done_the_run_ends_with_the_last_task_and_says_how_long_all_took(tmp_path: Path) -> None:
+    """eight-3 waits for eight-1 and ends at 7200; to the last arrival, at 4000, two tasks would still run."""
+    tasks_out = tmp_path / "tasks-out.csv"
+    out = simulate(tmp_path, "--policy", "fgd", "--until", "done", "--tasks-out", str(tasks_out))
+    tasks = list(csv.DictReader(tasks_out.read_text().splitlines()))
+    done = [task for task in tasks if task["outcome"] == "done"]
+    assert len(done) == 6
+    assert {task["outcome"] for task in tasks} == {"done", "refused"}
+    took_s = [float(task["end_s"]) - float(task["arrival_s"]) for task in done]
+    (row,) = rows(out)
+    assert [row[name] for name in ("done", "running", "waiting", "until")] == ["6", "0", "0", "done"]
+    assert float(row["horizon_s"]) == float(row["makespan_s"]) == max(float(task["end_s"]) for task in done) == 7200
+    assert float(row["jct_mean_s"]) == pytest.approx(sum(took_s) / 6)
+    assert float(row["jct_p50_s"]) == pytest.approx(np.percentile(took_s, 50))
+    assert float(row["jct_p99_s"]) == pytest.approx(np.percentile(took_s, 99))
+    assert [float(task["wait_s"]) for task in done] == [
+        pytest.approx(float(task["start_s"]) - float(task["arrival_s"])) for task in done
+    ]
+
+
+def test_until_done_the_table_has_completion_time_and_makespan(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    simulate(tmp_path, "--policy", "pwr", "--until", "done")
+    said = capsys.readouterr().out
+    assert "completion" in said
+    assert "makespan" in said
+    assert "7,200" in said
+
+
+def test_until_done_is_the_run_with_that_horizon(tmp_path: Path) -> None:
+    (done,) = rows(simulate(tmp_path, "--policy", "fgd", "--until", "done", "--sleep", "idle=1m,reserve=0"))[:1]
+    told = rows(simulate(tmp_path, "--policy", "fgd", "--horizon", "7200s", "--sleep", "idle=1m,reserve=0"))[0]
+    assert {name for name in told if told[name] != done[name]} == {"until"} | (
+        {"horizon_s"} if done["horizon_s"] != "7200" else set()
+    )
+
+
+def write_starving(folder: Path) -> list[str]:
+    """One node of 8 GPUs. A task of 4 comes every 100 s and runs 250 s: a task of 8 finds room when they end."""
+    (folder / "one.csv").write_text("sn,cpu_milli,memory_mib,gpu,model\nn,96000,393216,8,T4\n")
+    small = [f"small-{i},1000,1024,4,1000,{100 * i},250" for i in range(80)]
+    rows = [
+        "name,cpu_milli,memory_mib,num_gpu,gpu_milli,creation_time,duration",
+        *small,
+        "large,1000,1024,8,1000,150,60",
+    ]
+    (folder / "starving.csv").write_text("\n".join(rows) + "\n")
+    return ["--datacenter", str(folder / "one.csv"), "--trace", str(folder / "starving.csv"), "--policy", "fgd"]
+
+
+def test_a_task_that_backfill_starves_is_named_beside_its_wait_under_fifo(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Under fifo it starts when the two small ones before it have ended, at 350 s; under backfill after all others."""
+    main(["simulate", *write_starving(tmp_path), "--until", "done", "--out", str(tmp_path / "out")])
+    said = capsys.readouterr().err
+    assert "backfill lets" in said
+    assert "large (8 GPUs)" in said
+    assert "instead of 200 s" in said
+    main(["simulate", *write_starving(tmp_path), "--queue", "fifo", "--until", "done", "--out", str(tmp_path / "fifo")])
+    assert "backfill" not in capsys.readouterr().err
+
+
+def test_backfill_is_said_to_reserve_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["simulate", "--help"])
+    assert "no room is" in (said := " ".join(capsys.readouterr().out.replace("│", " ").split()))
+    assert "a large task may wait very long" in said
+
+
+def test_until_something_else_or_with_a_horizon_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "expected done" in fault(["simulate", *inputs(tmp_path), "--until", "dusk"], capsys)
+    assert "expected one of them" in fault(
+        ["simulate", *inputs(tmp_path), "--until", "done", "--horizon", "2h"], capsys
+    )
+
+
+def test_tasks_that_a_budget_never_lets_start_are_named_at_the_end(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = simulate(tmp_path, "--policy", "fgd", "--until", "done", "--budget-kw", "1")
+    row = rows(out)[0]
+    assert int(row["waiting"]) > 0
+    assert f"{row['waiting']} task" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(("queue", "outcome"), [("drop", "failed"), ("fifo", "running"), ("backfill", "running")])
 def test_the_queue_decides_what_becomes_of_a_task_without_room(tmp_path: Path, queue: str, outcome: str) -> None:
     tasks_out = tmp_path / "tasks-out.csv"
     simulate(tmp_path, "--policy", "fgd", "--queue", queue, "--tasks-out", str(tasks_out))
-    assert next(line for line in tasks_out.read_text().splitlines() if "eight-3" in line).endswith(outcome)
+    assert next(line for line in tasks_out.read_text().splitlines() if "eight-3" in line).split(",")[5] == outcome
 
 
 def test_a_task_gives_up_after_its_patience(tmp_path: Path) -> None:
@@ -159,7 +248,7 @@ def test_a_table_and_two_sentences_are_printed_with_the_columns_that_apply(
 def test_data_on_standard_output_stand_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     simulate(tmp_path, "--policy", "fgd", "--tasks-out", "-")
     said = capsys.readouterr()
-    assert said.out.startswith("task,node,gpu_index,start_s,end_s,outcome\neight-1,")
+    assert said.out.startswith("task,node,gpu_index,start_s,end_s,outcome,arrival_s,wait_s\neight-1,")
     assert len(said.out.splitlines()) == 8
     assert "per GPU-h" in said.err
 

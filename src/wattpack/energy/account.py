@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wattpack.energy.embodied import Embodied
-from wattpack.energy.waiting import waiting_of
+from wattpack.energy.waiting import completion_of, waiting_of
 from wattpack.engine.moments.options import Speeds
 from wattpack.engine.moments.record import (
     ASLEEP,
@@ -91,6 +91,13 @@ class Account:
     moves: int | None = None
     paused_gpu_hours: float | None = None
     least_kwh: float | None = None  # of any schedule with the same tasks at each moment; None where not asked for
+    wait_max_s: float | None = None
+    # of finished tasks, from arrival to end; None where none is. `makespan_s`: from the first arrival to the last end
+    jct_mean_s: float | None = None
+    jct_p50_s: float | None = None
+    jct_p95_s: float | None = None
+    jct_p99_s: float | None = None
+    makespan_s: float | None = None
 
 
 def account(
@@ -120,6 +127,8 @@ def account(
     here = record.outcome != NO_PART
     counts = np.bincount(record.outcome[here], minlength=len(OUTCOMES))
     waits = waiting_of(record, here)
+    finished = record.outcome == DONE
+    completion = completion_of(record.end_s[finished], (tasks.arrival_s - tasks.first_s)[finished])
     operational_kg = None if carbon is None else pue * weighted_kwh(record, carbon) / 1000
     embodied_kg = (embodied or Embodied()).kg(datacenter, record.horizon_s)
     co2_kg = None if operational_kg is None else operational_kg + embodied_kg
@@ -166,6 +175,12 @@ def account(
         mean_asleep_nodes=_per(record.asleep_node_s, record.horizon_s) if sleeps else None,
         moves=record.moves if moves else None,
         paused_gpu_hours=record.paused_gpu_s / HOUR_S if moves else None,
+        wait_max_s=waits.max_s,
+        jct_mean_s=completion.mean_s,
+        jct_p50_s=completion.p50_s,
+        jct_p95_s=completion.p95_s,
+        jct_p99_s=completion.p99_s,
+        makespan_s=completion.makespan_s,
     )
 
 

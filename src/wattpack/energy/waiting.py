@@ -1,4 +1,4 @@
-"""Statistics of how long tasks waited."""
+"""Statistics of how long tasks waited, and how long after their arrival they were done."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ class Waiting:
     p50_s: float | None
     p95_s: float | None
     p99_s: float | None
+    max_s: float | None
     slowdown_mean: float | None
     slowdown_p95: float | None
 
@@ -34,7 +35,26 @@ def waiting_of(record: TimeRecord, here: NDArray[np.bool_]) -> Waiting:
     slowdown = bounded_slowdown(wait_s[started], (record.end_s - record.start_s)[here][started])
     waited_s = wait_s[~np.isnan(wait_s)]
     p50, p95, p99 = (_percentile(waited_s, percent) for percent in (50, 95, 99))
-    return Waiting(_mean(waited_s), p50, p95, p99, _mean(slowdown), _percentile(slowdown, 95))
+    longest_s = float(waited_s.max()) if len(waited_s) else None
+    return Waiting(_mean(waited_s), p50, p95, p99, longest_s, _mean(slowdown), _percentile(slowdown, 95))
+
+
+@dataclass(frozen=True)
+class Completion:
+    """Of finished tasks. None if there are none."""
+
+    mean_s: float | None
+    p50_s: float | None
+    p95_s: float | None
+    p99_s: float | None
+    makespan_s: float | None  # from the first arrival to the last end
+
+
+def completion_of(end_s: NDArray[np.float64], arrival_s: NDArray[np.float64]) -> Completion:
+    """Of these tasks, all finished; times from the first arrival of the run. Slack is part of a completion time."""
+    took_s = end_s - arrival_s
+    p50, p95, p99 = (_percentile(took_s, percent) for percent in (50, 95, 99))
+    return Completion(_mean(took_s), p50, p95, p99, float(end_s.max()) if len(end_s) else None)
 
 
 def bounded_slowdown(wait_s: NDArray[np.float64], run_s: NDArray[np.float64]) -> NDArray[np.float64]:

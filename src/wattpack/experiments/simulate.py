@@ -39,6 +39,7 @@ class InTime(TypedDict, total=False):
 
     patience_s: float | str
     horizon_s: float | str
+    until: str
     sample_s: float | str
     load: float
     days: float
@@ -143,7 +144,8 @@ def simulate(
     In time: with `arrival_s` and `duration_s` (seconds, one value a task), or with `queue` and a task file with times
     or a built-in trace, tasks also leave, and the result is a `TimedRun`: its columns have one row a sample. `queue`:
     `drop`, `fifo` or `backfill` (the default). `slack_s`, `service_class` and `owner`: one value a task. Further
-    options are those of `wattpack simulate` (docs/guide/time.md): `patience_s="2h"`, `horizon_s`, `sample_s`,
+    options are those of `wattpack simulate` (docs/guide/time.md): `patience_s="2h"`, `horizon_s`, `until="done"`,
+    `sample_s`,
     `load=0.7`, `days=7`, `arrivals`, `start`, `pue=1.3`, `carbon="DEU"`, `price=0.2`, `embodied`, `budget_kw=500`,
     `speed="typical"`, `speed_reference`, `slack="BE=6h"`, `slack_by`, `forecast`, `repeat_signals`, `hold_gaps`;
     `sleep=True` or `sleep="idle=6m"`, `cap=0.7` or `cap={"T4": 0.7}`, `cap_speed`, `consolidate=True`, `bound=True`,

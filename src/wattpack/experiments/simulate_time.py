@@ -117,6 +117,7 @@ def simulate_in_time(
         tasks = drawn_tasks(source, timed, datacenter, seeds.workload)
         datacenter = datacenter.ordered(node_order(datacenter, seeds.node_order))
     else:
+        assert isinstance(workload, TimedTasks)
         tasks = workload
         if seed is not None:
             raise UserError(f"seed {seed} with tasks at their own times: nothing is drawn, expected a load too")

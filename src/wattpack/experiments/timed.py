@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from datetime import datetime
 from math import inf
@@ -21,11 +22,11 @@ from wattpack.energy.signal import BUDGET, CARBON, PRICE, Signal, run_start, sig
 from wattpack.energy.slack import joined_s, slack_by_class, with_slack
 from wattpack.engine.moments.options import LEARNT, Sleep, Speeds, TimeOptions, with_caps
 from wattpack.engine.moments.record import TimeRecord
-from wattpack.engine.moments.simulate import Simulation, new_simulation
+from wattpack.engine.moments.simulate import Simulation, endless_s, length_until_done_s, new_simulation
 from wattpack.experiments.consolidating import consolidation_of, moves_in_time
 from wattpack.experiments.recent import Recent
 from wattpack.experiments.sleep_and_caps import caps_of, sleep_of
-from wattpack.experiments.timed_options import Timed, start_of
+from wattpack.experiments.timed_options import DONE, Timed, start_of
 from wattpack.model.caps import SPEED_UNDER_CAP, capped, speed_under_cap
 from wattpack.model.durations import DAY_S
 from wattpack.model.nodes import Datacenter
@@ -167,9 +168,43 @@ def prepared(
     """
     timed, signals = timed or Timed(), signals or {}
     tasks = as_told(tasks, timed)
-    horizon_s = run_length_s(tasks, timed)
+
+    def ready(horizon_s: float, signals_until_s: float) -> Prepared:
+        finds_length = horizon_s > signals_until_s
+        told = timed._replace(sample_s=horizon_s) if finds_length else timed
+        own = (deepcopy(rng), profile, told, signals, speeds, under_cap, note_sleep and not finds_length)
+        return _prepared(datacenter, tasks, mix, target, horizon_s, signals_until_s, *own)
+
+    length_s = run_length_s(tasks, timed)
+    if timed.until != DONE:
+        return ready(length_s, length_s)
+    # The run happens twice: to find its length, and with samples up to there. What is known of signals decides a run
+    # with a budget or with slack: where it is longer than that, the length is looked for again.
+    moving = consolidation_of(timed.consolidate)
+    endless = endless_s(tasks, inf if moving is None else moving.every_s)
+    while True:
+        known_s, length_s = length_s, length_until_done_s(ready(endless, length_s).simulation)
+        if length_s <= known_s or not signals:
+            return ready(length_s, length_s)
+
+
+def _prepared(
+    datacenter: Datacenter,
+    tasks: TimedTasks,
+    mix: Mix,
+    target: Target,
+    horizon_s: float,
+    signals_until_s: float,
+    rng: np.random.Generator | None,
+    profile: PowerProfile,
+    timed: Timed,
+    signals: dict[str, Signal],
+    speeds: Speeds | None,
+    under_cap: CapSpeeds,
+    note_sleep: bool,
+) -> Prepared:
     start = run_start(signals.values(), tasks.start)
-    steps = {name: on_clock(signal, start, horizon_s, timed) for name, signal in signals.items()}
+    steps = {name: on_clock(signal, start, signals_until_s, timed) for name, signal in signals.items()}
     budget = steps.pop(BUDGET, None)
     joined = None
     if timed.slack_by in steps and bool((tasks.slack_s > 0).any()):
@@ -185,7 +220,7 @@ def prepared(
         budget_w=None if budget is None else Steps(budget.time_s, budget.value * 1000),
         horizon_s=horizon_s,
         sample_s=timed.sample_s,
-        more_marks_s=tuple(mark for one in steps.values() for mark in signal_marks(one, horizon_s)),
+        more_marks_s=tuple(mark for one in steps.values() for mark in signal_marks(one, signals_until_s)),
         speeds=run_speeds,
         sleep=sleep_of(timed.sleep, int(datacenter.gpus.sum())),
         note_sleep=note_sleep,
@@ -213,7 +248,7 @@ def run_length_s(tasks: TimedTasks, timed: Timed) -> float:
     """The horizon: as told, the days of drawn tasks, or until the last arrival."""
     if timed.horizon_s > 0:
         return timed.horizon_s
-    if timed.load > 0:
+    if timed.load > 0 and timed.until != DONE:
         return timed.days * DAY_S
     return float(tasks.arrival_s.max() - tasks.first_s) if len(tasks) else 0.0
 

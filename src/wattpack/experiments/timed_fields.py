@@ -71,6 +71,7 @@ FIELDS: dict[str, tuple[str, Callable[[object, str], Any]]] = {
     "arrivals": ("arrivals", _text),
     "start": ("start", _text),
     "horizon": ("horizon_s", _positive_seconds),
+    "until": ("until", _text),
     "sample": ("sample_s", _positive_seconds),
     "pue": ("pue", _pue),
     "embodied": ("embodied", _embodied),

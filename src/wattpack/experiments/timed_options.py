@@ -21,6 +21,7 @@ from wattpack.model.durations import MAX_S
 QUEUE = BACKFILL  # what a cluster's scheduler does: a task that does not fit waits, others go on
 LOAD, DAYS, SHAPE = 0.7, 7.0, "rhythm"  # of tasks that are drawn, unless told otherwise
 SAMPLE_S = 60.0
+DONE = "done"
 MAX_SPEED = 1000.0
 CARBON, PRICE = "carbon", "price"  # signals that a task with slack may wait for
 
@@ -36,6 +37,7 @@ class Timed(NamedTuple):
     load_gpu_milli: int = 0  # GPUs that the load is of: the same tasks come to every datacenter
     start: str = ""  # clock time of the first arrival, ISO 8601
     horizon_s: float = 0.0  # 0: until the last arrival, or the days of drawn tasks
+    until: str = ""  # DONE: until no task is left, instead of a horizon
     sample_s: float = SAMPLE_S
     pue: float = 1.0
     embodied: str = ""  # as `chosen_embodied` reads it
@@ -74,6 +76,7 @@ class Timed(NamedTuple):
             parts += [self.arrivals] if self.arrivals != SHAPE else []
         if self.slack:
             parts.append(slack_shown(self.slack))
+        parts += [f"until {self.until}"] if self.until else []
         parts += [f"speed {self.speed}"] if self.speed else []
         parts += [f"budget {self.budget} kW"] if self.budget else []
         parts += [shown_sleep(self.sleep)] if self.sleep else []
@@ -87,7 +90,7 @@ class Timed(NamedTuple):
 NAMES = ("carbon", "price", "budget", "speed", "target", "cap_speed")  # no part of an id
 DIGESTS = tuple(f"{name}_digest" for name in NAMES)
 # Omitted from an id when unset, so that older ids stay valid.
-LATER = ("sleep", "cap", "durations", "consolidate", "bound", "cap_speed_digest")
+LATER = ("until", "sleep", "cap", "durations", "consolidate", "bound", "cap_speed_digest")
 
 
 def checked(timed: Timed) -> Timed:
@@ -106,6 +109,10 @@ def checked(timed: Timed) -> Timed:
         raise UserError(f"a sample every {timed.sample_s:g} s, expected more than 0")
     if not 0 <= timed.horizon_s <= MAX_S:
         raise UserError(f"horizon of {timed.horizon_s:g} s, expected more than 0")
+    if timed.until not in ("", DONE):
+        raise UserError(f"until {timed.until!r}, expected {DONE}, or no until: a run then ends with the last arrival")
+    if timed.until and timed.horizon_s:
+        raise UserError(f"until {DONE} with a horizon of {timed.horizon_s:g} s, expected one of them")
     if not 0 <= timed.speed_reference <= MAX_SPEED:
         raise UserError(f"speed reference {timed.speed_reference:g}, expected above 0 and at most {MAX_SPEED:g}")
     if timed.speed_reference and not timed.speed:

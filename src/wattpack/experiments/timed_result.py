@@ -62,6 +62,14 @@ class TimedNumbers(NamedTuple):
     least_kwh: float = NAN  # of any schedule with the same tasks running at each moment
     start_s: float = NAN  # clock time of the first arrival, seconds since 1970 in its own time zone
     currency: str = ""
+    # run files of earlier versions lack these
+    wait_max_s: float = NAN
+    # of finished tasks, from arrival to end
+    jct_mean_s: float = NAN
+    jct_p50_s: float = NAN
+    jct_p95_s: float = NAN
+    jct_p99_s: float = NAN
+    makespan_s: float = NAN  # from the first arrival to the last end
 
 
 def numbers_of(account: Account, start_s: float = NAN) -> TimedNumbers:

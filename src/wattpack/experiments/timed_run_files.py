@@ -30,18 +30,26 @@ def encode_timed(scenario: Scenario, outcome: TimedOutcome) -> bytes:
 
 
 def read_numbers(files: Iterable[Path]) -> dict[Path, TimedNumbers]:
-    """The numbers in these run files; to the last bit what the runs gave."""
+    """The numbers in these run files; to the last bit what the runs gave. NaN for those that came in later versions."""
     import duckdb  # 60 ms: only when results are read
 
     wanted, found = list(files), dict[Path, TimedNumbers]()
-    selected = ", ".join(f"any_value({WHOLE}{name}) AS {name}" for name in TimedNumbers._fields)
+    selected = f"any_value(COLUMNS('^{WHOLE}({'|'.join(TimedNumbers._fields)})$')) AS '\\1'"
     with duckdb.connect(config={"threads": 1}) as connection:
         for start in range(0, len(wanted), AT_ONCE):
             names = [str(file) for file in wanted[start : start + AT_ONCE]]
-            query = f"SELECT filename, {selected} FROM read_parquet($files, filename = true) GROUP BY filename"
-            for name, *values in _rows(connection, query, names):
-                found[Path(name)] = TimedNumbers(*values)
+            table = "read_parquet($files, filename = true, union_by_name = true)"
+            for row in _rows(connection, f"SELECT filename, {selected} FROM {table} GROUP BY filename", names):
+                file = Path(row.pop("filename"))
+                found[file] = _numbers(file, {name: value for name, value in row.items() if value is not None})
     return found
+
+
+def _numbers(file: Path, values: dict[str, Any]) -> TimedNumbers:
+    try:
+        return TimedNumbers(**values)
+    except TypeError as fault:
+        raise UserError(f"{file}: not a run file ({fault}), expected to delete it and run again") from None
 
 
 def read_series(file: Path) -> Series:
@@ -60,15 +68,16 @@ def read_series(file: Path) -> Series:
     return Series(**table)
 
 
-def _rows(connection: Any, query: str, names: list[str]) -> list[tuple[Any, ...]]:
+def _rows(connection: Any, query: str, names: list[str]) -> list[dict[str, Any]]:
     import duckdb
 
     try:
-        rows: list[tuple[Any, ...]] = connection.execute(query, {"files": names}).fetchall()
+        rows = connection.execute(query, {"files": names}).fetchall()
     except duckdb.Error as fault:
         if len(names) > 1:  # one by one, to find the one that is broken
             return [row for name in names for row in _rows(connection, query, [name])]
         raise UserError(
             f"{names[0]}: not a run file ({str(fault).splitlines()[0]}), expected to delete it and run again"
         ) from None
-    return rows
+    columns = [column[0] for column in connection.description]
+    return [dict(zip(columns, row, strict=True)) for row in rows]

@@ -30,6 +30,7 @@ MORE = (
     *("gpu_kwh", "cpu_kwh", "base_kwh", "asleep_kwh", "transition_kwh", "horizon_s"),
     *("mean_asleep_nodes", "nodes", "moves", "paused_gpu_hours", "least_kwh"),
 )
+COMPLETION = ("jct_mean_s", "jct_p50_s", "jct_p95_s", "jct_p99_s", "makespan_s")  # after the options: they came later
 OPTIONS = (
     "queue",
     "patience_s",
@@ -54,6 +55,9 @@ HEADER = (
     "currency",
     "profile",
     *OPTIONS,
+    *COMPLETION,
+    "wait_max_s",
+    "until",
     "saving",
     "against",
 )
@@ -95,7 +99,8 @@ def cells(scenario: Scenario, numbers: TimedNumbers) -> list[str]:
     more = [_text(getattr(numbers, name)) for name in MORE]
     options = [_text(getattr(timed, name)) if getattr(timed, name) else "" for name in OPTIONS]
     named = [scenario.datacenter, scenario.trace, scenario.named, str(scenario.seed)]
-    return [*named, *values, *more, numbers.currency, scenario.profile, *options]
+    completion = [_text(getattr(numbers, name)) for name in (*COMPLETION, "wait_max_s")]
+    return [*named, *values, *more, numbers.currency, scenario.profile, *options, *completion, timed.until]
 
 
 def _text(value: float | int | str) -> str:

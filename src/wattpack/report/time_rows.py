@@ -69,6 +69,9 @@ def columns(group: Group, rows: Sequence[TimedRow]) -> list[Column]:
         for percent in ("p50", "p95", "p99"):
             found.append(_plain(f"wait_{percent}_s", f"wait {percent}", "s", 0, "least"))
         found.append(_plain("slowdown_mean", "slowdown", "mean", 2, "least"))
+    if options.until:
+        found.append(_plain("jct_mean_s", "completion", "mean s", 0, "least"))
+        found.append(_plain("makespan_s", "makespan", "s", 0, "least"))
     for measure, head in (("failed", "failed"), ("refused", "refused"), ("gave_up", "gave up"), ("waiting", "waiting")):
         if any(row.mean(measure) > 0 for row in rows):
             whole = all(row.mean(measure) == int(row.mean(measure)) for row in rows)

@@ -18,21 +18,23 @@ from wattpack.engine.moments.record import OUTCOMES
 from wattpack.engine.runs.record import gpu_index_text
 from wattpack.errors import UserError
 from wattpack.experiments.advise import run_advice, with_defaults
+from wattpack.experiments.overtaken import overtaken_lines
 from wattpack.experiments.runner import run_experiment, summarise_timed
 from wattpack.experiments.scenario import choice_lines
 from wattpack.experiments.timed import TimedOutcome
 from wattpack.experiments.timed_experiment import DEFAULT_POLICIES, DEFAULT_SEEDS, notes_of, run_one, timed_experiment
 from wattpack.experiments.timed_fields import timed_of
-from wattpack.experiments.timed_table import timed_table
+from wattpack.experiments.timed_table import Table, timed_table
 from wattpack.experiments.warm_up import MOMENTS
 from wattpack.jit import say_if_compiling
+from wattpack.model.counted import counted
 from wattpack.model.fit_anywhere import fit_nowhere
 from wattpack.report.advice import HEADER as ADVICE_HEADER
 from wattpack.report.advice import csv_rows
 from wattpack.report.provenance import never_fit
 
 WRITTEN = ("experiment.json", "time.csv", "report.html")
-TASK_HEADER = ("task", "node", "gpu_index", "start_s", "end_s", "outcome")
+TASK_HEADER = ("task", "node", "gpu_index", "start_s", "end_s", "outcome", "arrival_s", "wait_s")
 
 
 def simulate_command(
@@ -49,6 +51,7 @@ def simulate_command(
     arrivals: str | None = None,
     start: str | None = None,
     horizon: str | None = None,
+    until: str | None = None,
     queue: str | None = None,
     patience: str | None = None,
     slack: list[str] | None = None,
@@ -119,9 +122,12 @@ def simulate_command(
         Clock time of the first arrival with its time zone, like 2024-03-04T00:00+00:00, for signals over time.
     horizon
         Length of the run, like 7d; default: until the last arrival, or the days of drawn tasks.
+    until
+        done: until the last arrival or end of a task, whichever is later, instead of a horizon; the table then has the
+        mean completion time (from arrival to end) and the makespan.
     queue
-        A task that cannot start now leaves (drop), waits and nobody overtakes it (fifo), or waits while others start
-        (backfill, the default).
+        A task that cannot start now leaves (drop), waits and nobody overtakes it (fifo), or waits while any task that
+        fits starts (backfill, the default: no room is reserved for it, so a large task may wait very long).
     patience
         A task that waits this long leaves, like 2h; default: it never does.
     slack
@@ -184,8 +190,8 @@ def simulate_command(
     out
         Folder for time.csv, report.html and the finished runs.
     tasks_out
-        Write task,node,gpu_index,start_s,end_s,outcome here, a row a task, for one trace, one policy and one seed; `-`
-        is standard output.
+        Write task,node,gpu_index,start_s,end_s,outcome,arrival_s,wait_s here, a row a task, for one trace, one policy
+        and one seed; `-` is standard output.
     on
         Where runs run: local, dask[=ADDRESS], ray[=ADDRESS].
     workers
@@ -202,6 +208,7 @@ def simulate_command(
         "arrivals": arrivals,
         "start": start,
         "horizon": horizon,
+        "until": until,
         "queue": queue,
         "patience": patience,
         "slack": ",".join(slack) if slack else None,
@@ -270,9 +277,10 @@ def simulate_command(
             folder, scenarios, outcome, advice = run_advice(experiment, *settings)
         else:
             folder, scenarios, outcome = run_experiment(experiment, *settings)
-    table = timed_table(summarise_timed(folder, scenarios), folder.against)
+    results = summarise_timed(folder, scenarios)
+    table = timed_table(results, folder.against)
     choices = choice_lines(scenarios, experiment.inputs)
-    notes = notes_of(experiment)
+    notes = [*notes_of(experiment), *overtaken_lines(results, experiment.inputs)]
     never = [
         f"{own} on {name}: {never_fit(kinds)}"
         for name, nodes in experiment.inputs.datacenters.items()
@@ -301,20 +309,40 @@ def simulate_command(
         print(line)
     for line in (*notes, *never):
         note(line)
+    for line in left_at_the_end(table):
+        note(line)
     raise_if_failed(outcome)
 
 
-def task_rows(outcome: TimedOutcome) -> Iterator[tuple[str, str, str, str, str, str]]:
-    """A row a task in file order; times are seconds from the first arrival, empty for a task that never started."""
-    record, names, workload = outcome.record, outcome.datacenter.names, outcome.tasks.workload
-    columns = (record.node, record.gpus, record.start_s, record.end_s, record.outcome)
-    for i, (node, gpus, start_s, end_s, ended) in enumerate(zip(*(column.tolist() for column in columns), strict=True)):
+def left_at_the_end(table: Table) -> Iterator[str]:
+    """A line for each run until done that ended although tasks wait or run."""
+    rows = (row for group, rows in table.items() if group.options.until for row in rows)
+    for scenario, run in ((one, run) for row in rows for one, run in zip(row.scenarios, row.runs, strict=True)):
+        if run.waiting:
+            yield f"{scenario}: {counted(run.waiting, 'task')} still wait, and nothing is left that could start them"
+        if run.running:
+            yield f"{scenario}: {counted(run.running, 'task')} without an end still run"
+
+
+def task_rows(outcome: TimedOutcome) -> Iterator[tuple[str, ...]]:
+    """A row a task in file order; times are seconds from the first arrival, empty for a task that never started.
+
+    A wait is that from joining the queue until the start, leaving or the end of the run; empty for a task that was
+    refused or dropped, or arrived later.
+    """
+    record, tasks, names = outcome.record, outcome.tasks, outcome.datacenter.names
+    arrival_s = tasks.arrival_s - tasks.first_s
+    columns = (record.node, record.gpus, record.start_s, record.end_s, record.outcome, arrival_s, record.wait_s)
+    rows = zip(*(column.tolist() for column in columns), strict=True)
+    for i, (node, gpus, start_s, end_s, ended, arrived_s, wait_s) in enumerate(rows):
         started = start_s == start_s  # not a NaN
         yield (
-            workload.task_name(i),
+            tasks.workload.task_name(i),
             names[node] if started else "",
             gpu_index_text(gpus) if started else "",
             repr(start_s) if started else "",
             repr(end_s) if started else "",
             OUTCOMES[ended] if ended >= 0 else "",
+            repr(arrived_s),
+            repr(wait_s) if wait_s == wait_s else "",
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from math import ceil
+from math import ceil, inf
 from typing import Any
 
 import numpy as np
@@ -33,6 +33,7 @@ from wattpack.model.tasks import Workload
 from wattpack.model.timed_tasks import TimedTasks
 
 MAX_MARKS = 5_000_000  # 80 bytes each
+ENDLESS_S = 1e300
 
 
 @dataclass(frozen=True)
@@ -90,6 +91,43 @@ def new_simulation(
     read_s, extends = marks(options, horizon_s), len(mix.components) == 1 and mix.components[0].policy.extends
     run = new_moment_run(engine.state, tasks, coming_s, luck, options, read_s, horizon_s, extends=extends, twins=twins)
     return Simulation(engine, tasks, options, joined_s, run, moves)
+
+
+def length_until_done_s(simulation: Simulation) -> float:
+    """When the last task ends or arrives, whichever is later, in a simulation whose horizon is `endless_s`.
+
+    Tasks that never end do not count, nor those that still wait when nothing is left to happen: a power budget never
+    leaves room for them. The simulation has happened then: only its length is of use.
+    """
+    run, tasks, moves = simulation.run, simulation.tasks, simulation.moves
+
+    def move() -> None:
+        assert moves is not None
+        moves.move(simulation.engine, run)
+        if not _something_comes(run):
+            run.now[0].next_move_s = inf  # or rounds of moves would never end
+
+    run_to_end(simulation.engine, tasks.workload, run, {} if moves is None else {MOVES: move})
+    if moves is not None and _something_comes(run):
+        raise UserError(f"until done: tasks still come or go after {MAX_MARKS:,} rounds of moves, expected a horizon")
+    end_s, arrival_s = run.tasks.end_s, tasks.arrival_s - tasks.first_s
+    return max(float(end_s[np.isfinite(end_s)].max(initial=0.0)), float(arrival_s.max(initial=0.0)))
+
+
+def endless_s(tasks: TimedTasks, move_every_s: float) -> float:
+    """A horizon that no task ends after. A round of moves has its row of the record: with moves it is not as long."""
+    last_s = float((tasks.arrival_s + tasks.slack_s).max(initial=0.0))
+    return ENDLESS_S if move_every_s == inf else last_s + MAX_MARKS * move_every_s
+
+
+def _something_comes(run: MomentRun) -> bool:
+    """Whether anything but rounds of moves is left to happen."""
+    now, outcome = run.now[0], run.tasks.outcome
+    events_s = run.events.rows.time_s[: run.events.size[0]]
+    waits = run.patience_s < inf and bool((outcome == WAITING).any())
+    idle_ends = run.sleep.idle_ends.size[0] > 0
+    listed = now.joined < len(run.order) or now.budget_steps < len(run.budget_s)
+    return bool(listed or waits or idle_ends or np.isfinite(events_s).any())
 
 
 def split_by_kind(tasks: TimedTasks) -> tuple[TimedTasks, NDArray[np.bool_], NDArray[np.int64]]:
