@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from wattpack.experiments.lineup import BASELINE
 
 DEFAULT_AGAINST = (BASELINE,)  # as in the paper
-OWN_CLUSTER_AGAINST = (BASELINE,)  # of a cluster of the user's own: what runs there comes first
+# Of a cluster of the user's own: ("kube", BASELINE) makes terminal and report say what runs there first, then FGD.
+OWN_CLUSTER_AGAINST = (BASELINE,)
 
 Array = NDArray[np.float64]
 
@@ -35,6 +36,11 @@ def saved(drawn: Any, served: Any, other_drawn: Any, other_served: Any) -> Any:
         return np.where(
             known, 1 - drawn / other_drawn * (other_served / served), np.nan
         )  # exact where both serve alike
+
+
+def in_files(against: Sequence[str]) -> str:
+    """Whom the savings of CSV files are against: FGD where the user names nobody, also on a cluster of their own."""
+    return BASELINE if tuple(against) == OWN_CLUSTER_AGAINST else against[0]
 
 
 def unbeaten(bound: Array, rows: Sequence[Array], least: bool = False) -> Array:

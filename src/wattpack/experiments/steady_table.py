@@ -12,7 +12,7 @@ import numpy as np
 
 from wattpack.engine.moments.steady import Steady
 from wattpack.experiments.options import Moving
-from wattpack.experiments.saving import DEFAULT_AGAINST, saved
+from wattpack.experiments.saving import DEFAULT_AGAINST, in_files, saved
 from wattpack.experiments.scenario import Scenario, labels
 from wattpack.files import write_whole
 
@@ -106,7 +106,8 @@ def baselines_of(rows: Sequence[SteadyRow], against: str | None = None) -> dict[
 
 def write_steady(path: Path, rows: Sequence[SteadyRow]) -> None:
     """Savings stay empty where the policy was not run that they are against."""
-    baselines = baselines_of(rows)
+    against = in_files(rows[0].against) if rows else ""
+    baselines = baselines_of(rows, against)
     held = any(row.batch_seconds < inf for row in rows)
     based = any(run.base_w > 0 for row in rows for run in row.runs)
     paused = any(row.moving is not None and row.moving.pause_s > 0 for row in rows)
@@ -121,7 +122,7 @@ def write_steady(path: Path, rows: Sequence[SteadyRow]) -> None:
                 cells = _cells(row, base)
                 cells += (_held_cells(row) if held else []) + (_paused_cells(row) if paused else [])
                 cells += [f"{row.mean('base_w'):.1f}"] if based else []
-                writer.writerow([*cells, "" if base is None else row.against[0]])
+                writer.writerow([*cells, "" if base is None else against])
 
     write_whole(path, write)
 

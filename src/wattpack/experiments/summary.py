@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wattpack.experiments.curves import BASE, LEAST, LOADS, STEP, Results
+from wattpack.experiments.saving import in_files
 from wattpack.files import write_whole
 
 HEADER = (
@@ -30,9 +31,10 @@ def summary_rows(results: Results, policies: Collection[str] | None = None) -> l
     for (trace, policy), curves in results.items():
         if policies is not None and policy not in policies:
             continue
-        compared = results.base(trace) is not None
-        saving = results.saving(trace, policy) if compared else None
-        saving_std = results.saving_spread(trace, policy) if compared else None
+        against = in_files(results.against)
+        compared = results.base(trace, against) is not None
+        saving = results.saving(trace, policy, against) if compared else None
+        saving_std = results.saving_spread(trace, policy, against) if compared else None
         loads = [f"{i * STEP:.2f}" for i in range(0, len(LOADS), EVERY)]
         columns = (
             [trace] * len(loads),
@@ -55,7 +57,7 @@ def summary_rows(results: Results, policies: Collection[str] | None = None) -> l
             [curves.profile] * len(loads),
             _texts(curves.mean(LEAST) if LEAST in curves.values else None, 1),
             _texts(curves.base_w(), 1),
-            [results.against[0] if compared else ""] * len(loads),
+            [against if compared else ""] * len(loads),
         )
         rows += [list(row) for row in zip(*columns, strict=True)]
     return rows

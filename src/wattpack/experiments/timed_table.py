@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from wattpack.experiments.saving import DEFAULT_AGAINST, saved
+from wattpack.experiments.saving import DEFAULT_AGAINST, in_files, saved
 from wattpack.experiments.scenario import Scenario
 from wattpack.experiments.timed_options import Timed
 from wattpack.experiments.timed_result import TimedNumbers
@@ -66,9 +66,10 @@ FIELD = {"co2_kg": "co2_operational_kg"}  # carbon of electricity; that of makin
 
 def write_time(path: Path, results: Mapping[Scenario, TimedNumbers], against: Sequence[str] = DEFAULT_AGAINST) -> None:
     """Empty where a number does not apply. `saving` is that of the row's own seed, against the first of `against`."""
+    other = in_files(against)
     bases: dict[tuple[object, ...], TimedNumbers] = {}  # those on the first datacenter: the tasks are the same on all
     for scenario, run in results.items():
-        if scenario.label == against[0]:
+        if scenario.label == other:
             bases.setdefault(_same_tasks(scenario), run)
 
     def write(temporary: Path) -> None:
@@ -78,7 +79,7 @@ def write_time(path: Path, results: Mapping[Scenario, TimedNumbers], against: Se
             for scenario, numbers in results.items():
                 base = bases.get(_same_tasks(scenario))
                 saving = "" if base is None else _text(kwh_saving(numbers, base))
-                writer.writerow([*cells(scenario, numbers), saving, "" if base is None else against[0]])
+                writer.writerow([*cells(scenario, numbers), saving, "" if base is None else other])
 
     write_whole(path, write)
 
