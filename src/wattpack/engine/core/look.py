@@ -10,7 +10,7 @@ from typing import Any
 from wattpack.engine.core.plan import Plan
 from wattpack.engine.core.score_cache import Scores
 from wattpack.engine.core.state import NEXT_LOOK, State
-from wattpack.jit import inner, step
+from wattpack.jit import inner, inner_kernel, step
 from wattpack.model.policy import Look, Ties
 
 WINDOW = int(Look.WINDOW)
@@ -19,7 +19,7 @@ BLOCK = 8  # nodes that are met between two looks at whether there are enough
 LEAST_WINDOW = 100  # feasible nodes that kube-scheduler looks at in any case
 
 
-@inner
+@inner_kernel
 def window_size(nodes: int) -> int:
     """How many feasible nodes kube-scheduler looks at in a cluster of `nodes` nodes, with its default settings."""
     if nodes < LEAST_WINDOW:

@@ -118,4 +118,4 @@ def balanced_change(node: NodeRecord, task: TaskRecord, with_gpu: bool) -> int:
     cpu = requested_share(node.cpu_milli - node.cpu_left, node.cpu_milli)
     memory = requested_share(node.memory_mib - node.memory_left, node.memory_mib)
     gpu = requested_share(gpu_used(node), node.gpus * GPU_MILLI) if gpu_counts else -1.0
-    return 50 + (50 + balanced_after(node, task, with_gpu) - balance(cpu, memory, gpu)) >> 1
+    return 50 + ((50 + balanced_after(node, task, with_gpu) - balance(cpu, memory, gpu)) >> 1)
