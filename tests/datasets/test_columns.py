@@ -9,6 +9,7 @@ import pandas
 import pytest
 
 import wattpack as wp
+from wattpack.errors import UserError
 
 NODES: dict[str, Any] = {
     "sn": ["a", "b"],
@@ -110,3 +111,37 @@ def test_a_workload_of_wrong_tasks_is_refused_in_one_sentence() -> None:
         wp.Workload.of([task._replace(cpu_milli=0.5)])  # type: ignore[arg-type]
     with pytest.raises(wp.UserError, match="workload: 1 names, expected one for each of 2 tasks"):
         wp.Workload.of([task, task], ["one"])
+
+
+TIMED = {
+    "name": ["a", "b"],
+    "cpu_milli": [1000, 1000],
+    "memory_mib": [1, 1],
+    "num_gpu": [1, 1],
+    "gpu_milli": [1000, 1000],
+    "creation_time": [0, 5],
+    "duration": [10, 10],
+}
+ONE_T4 = {"sn": ["n"], "cpu_milli": [8000], "memory_mib": [1024], "gpu": [1], "model": ["T4"]}
+
+
+def test_a_trace_from_columns_or_a_file_keeps_its_times_for_a_run_in_time(tmp_path: Path) -> None:
+    """One GPU: b comes at 5 s, waits until a ends at 10 s, and ends at 20 s."""
+    datacenter = wp.load_datacenter(ONE_T4)
+    rows = [",".join(TIMED), *(",".join(map(str, row)) for row in zip(*TIMED.values(), strict=True))]
+    (tmp_path / "tasks.csv").write_text("\n".join(rows))
+    for source in (TIMED, tmp_path / "tasks.csv"):
+        trace = wp.load_trace(source, name="mine")
+        run = wp.simulate(datacenter, trace, "fgd", queue="fifo", horizon_s=30)
+        assert run.record.start_s.tolist() == [0, 10]
+        assert run.record.end_s.tolist() == [10, 20]
+        assert run.tasks.workload.name == "mine"
+        assert wp.simulate(datacenter, trace, "fgd").node.tolist() == [0, -1]
+
+
+def test_wrong_times_are_no_fault_until_a_run_needs_them() -> None:
+    trace = wp.load_trace({**TIMED, "duration": [10, "long"]})
+    datacenter = wp.load_datacenter(ONE_T4)
+    assert len(wp.simulate(datacenter, trace, "fgd")) == 2
+    with pytest.raises(UserError, match="row 2, column duration: 'long', expected seconds from 0 on"):
+        wp.simulate(datacenter, trace, "fgd", queue="fifo")

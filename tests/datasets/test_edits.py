@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import wattpack as wp
@@ -217,3 +218,14 @@ def test_pools_and_base_power_stay_and_added_nodes_join_the_pool_of_those_like_t
 @pytest.mark.parametrize("name", ["h100", "H100", "NVIDIA-H100-80GB-HBM3", "h100_sxm"])
 def test_a_model_may_have_the_names_that_labels_have(name: str) -> None:
     assert edited(hall(), [f"{name}-8"], []).models[-1] == "H100-80GB-HBM3"
+
+
+def test_removed_and_added_nodes_stand_as_in_a_file_of_their_own() -> None:
+    """Ties go to the first in file order: every node of the edited datacenter has its place there."""
+    found = edited(hall(), ["2xA10-1"], ["1xT4"])
+    assert found.file_place is None
+    turned = hall().ordered(np.arange(len(hall()))[::-1])
+    assert turned.file_place is not None
+    more = edited(turned, ["2xA10-1"], [])
+    assert more.file_place is not None
+    assert more.file_place.tolist() == [*turned.file_place.tolist(), len(hall()), len(hall()) + 1]

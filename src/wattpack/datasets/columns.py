@@ -16,6 +16,7 @@ from wattpack.datasets.csv_files import (
     datacenter_of,
     workload_of,
 )
+from wattpack.datasets.timed_files import ARRIVAL, DELETION, DURATION, TIME_OPTIONAL, timed_tasks_of
 from wattpack.errors import UserError
 from wattpack.model.nodes import Datacenter
 from wattpack.model.power import PAPER, PowerProfile
@@ -44,10 +45,21 @@ def datacenter_from(columns: Columns, name: str, profile: PowerProfile = PAPER) 
     return replace(found, name=name)
 
 
-def workload_from(columns: Columns, name: str) -> Workload:
-    """As from a file of tasks: columns in any order, further ones ignored, the same faults."""
-    found = workload_of(Path(name), _rows(columns, name, TASK_COLUMNS, TASK_OPTIONAL))
-    return replace(found, name=name)
+def workload_from(columns: Columns, name: str, with_times: bool = False) -> Workload:
+    """As from a file of tasks: columns in any order, further ones ignored, the same faults.
+
+    with_times: keep the times too, if there are any.
+    """
+    found = replace(workload_of(Path(name), _rows(columns, name, TASK_COLUMNS, TASK_OPTIONAL)), name=name)
+    there = set(columns.keys())
+    if not with_times or len(found) == 0 or ARRIVAL not in there or there.isdisjoint((DURATION, DELETION)):
+        return found
+    try:
+        optional = (*TASK_OPTIONAL, ARRIVAL, *TIME_OPTIONAL)
+        tasks = timed_tasks_of(Path(name), _rows(columns, name, TASK_COLUMNS, optional))
+    except UserError as fault:
+        return replace(found, times=fault)  # where no time matters, they may be wrong
+    return replace(found, times=tasks)
 
 
 def _rows(columns: Columns, name: str, required: tuple[str, ...], optional: tuple[str, ...]) -> Iterator[Row]:

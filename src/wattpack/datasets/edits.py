@@ -195,7 +195,9 @@ def _without(datacenter: Datacenter, text: str, may_be_all: bool) -> Datacenter:
     if len(which) == len(datacenter) and not may_be_all:
         raise UserError(f"--remove {text!r}: {datacenter.name} has no other nodes, expected at least one that is left")
     kept: NDArray[np.int64] = np.delete(np.arange(len(datacenter)), which)
-    return _compacted(datacenter.ordered(kept))
+    # The nodes that are left stand as in a file of their own.
+    left = datacenter.ordered(kept)
+    return _compacted(replace(left, file_place=None) if datacenter.file_place is None else left)
 
 
 def _with_other_gpus(datacenter: Datacenter, text: str, profile: PowerProfile) -> Datacenter:
@@ -332,7 +334,7 @@ def _with(datacenter: Datacenter, new: NodeType) -> Datacenter:
         return np.concatenate([column, np.full(new.nodes, value, dtype=np.int64)])
 
     pools = datacenter.pools if new.pool in datacenter.pools else (*datacenter.pools, new.pool)
-    base, capacity = datacenter.own_base_mw, datacenter.own_capacity_milli
+    base, capacity, place = datacenter.own_base_mw, datacenter.own_capacity_milli, datacenter.file_place
     if capacity is None and new.capacity_milli >= 0:
         capacity = np.full(len(datacenter), -1, dtype=np.int64)
     return replace(
@@ -348,6 +350,7 @@ def _with(datacenter: Datacenter, new: NodeType) -> Datacenter:
         pool=longer(datacenter.pool, pools.index(new.pool)),
         pools=pools,
         own_base_mw=None if base is None else longer(base, -1),
+        file_place=None if place is None else np.concatenate([place, place.max() + 1 + np.arange(new.nodes)]),
         own_capacity_milli=None if capacity is None else longer(capacity, new.capacity_milli),
     )
 

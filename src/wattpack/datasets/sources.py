@@ -8,9 +8,10 @@ from pathlib import Path
 
 from wattpack.datasets import alibaba2023, alibaba2026
 from wattpack.datasets.columns import Columns, datacenter_from, workload_from
-from wattpack.datasets.csv_files import read_datacenter, read_workload
+from wattpack.datasets.csv_files import read_datacenter
 from wattpack.datasets.edits import edited, split_edits
 from wattpack.datasets.power_files import as_profile
+from wattpack.datasets.timed_files import read_with_times
 from wattpack.errors import UserError
 from wattpack.model.nodes import Datacenter
 from wattpack.model.power import PAPER, PowerProfile
@@ -58,13 +59,15 @@ def load_trace(source: str | Path | Columns, name: str | None = None) -> Workloa
 
     A built-in name wins over a file: write `./NAME` for the file. Columns have the names of the file's. `name` is what
     results call the trace; default: that of the built-in one, of the file, or "workload".
+
+    Times in the file or the columns (docs/guide/traces.md) are kept for runs in time.
     """
     if isinstance(source, Columns) and not isinstance(source, str | Path):
-        return workload_from(source, name or "workload")
+        return workload_from(source, name or "workload", with_times=True)
     if isinstance(source, str) and source in alibaba2023.TRACES:
         found = alibaba2023.trace(source)
     else:
-        found = read_workload(_existing(source, "trace", alibaba2023.TRACES))
+        found = read_with_times(_existing(source, "trace", alibaba2023.TRACES))
     return found if name is None else dataclasses.replace(found, name=name)
 
 

@@ -11,13 +11,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
 
-from wattpack.datasets.csv_files import TASK_COLUMNS, TASK_OPTIONAL, Row, read_rows, workload_of
+from wattpack.datasets.csv_files import TASK_COLUMNS, TASK_OPTIONAL, Row, read_rows, read_workload, workload_of
 from wattpack.errors import UserError
+from wattpack.model.tasks import Workload
 from wattpack.model.timed_tasks import TimedTasks, is_batch
 
 ARRIVAL, DURATION, DELETION = "creation_time", "duration", "deletion_time"
@@ -44,6 +46,18 @@ def read_timed_tasks(path: str | Path) -> TimedTasks:
     """
     file = Path(path)
     return timed_tasks_of(file, read_rows(file, TASK_COLUMNS, (*TASK_OPTIONAL, ARRIVAL, *TIME_OPTIONAL)))
+
+
+def read_with_times(path: str | Path) -> Workload:
+    """The tasks of a CSV file as a workload that keeps their times, if they have any."""
+    file = Path(path)
+    if not has_times(file):
+        return read_workload(file)
+    try:
+        tasks = read_timed_tasks(file)
+    except UserError as fault:
+        return replace(read_workload(file), times=fault)  # where no time matters, they may be wrong
+    return replace(tasks.workload, times=tasks)
 
 
 def timed_tasks_of(file: Path, found: Iterable[Row]) -> TimedTasks:

@@ -141,9 +141,10 @@ def simulate(
     result are by task; `series` is in the order of placing: its row i is the state after task `order[i]`; `wait_s` is
     by task.
 
-    In time: with `arrival_s` and `duration_s` (seconds, one value a task), or with `queue` and a task file with times
-    or a built-in trace, tasks also leave, and the result is a `TimedRun`: its columns have one row a sample. `queue`:
-    `drop`, `fifo` or `backfill` (the default). `slack_s`, `service_class` and `owner`: one value a task. Further
+    In time: with `arrival_s` and `duration_s` (seconds, one value a task), or with `queue` and a task file with times,
+    what `load_trace` made of one, or a built-in trace, tasks also leave, and the result is a `TimedRun`: its columns
+    have one row a sample. `queue`: `drop`, `fifo` or `backfill` (the default). `slack_s`, `service_class` and
+    `owner`: one value a task. Further
     options are those of `wattpack simulate` (docs/guide/time.md): `patience_s="2h"`, `horizon_s`, `until="done"`,
     `sample_s`,
     `load=0.7`, `days=7`, `arrivals`, `start`, `pue=1.3`, `carbon="DEU"`, `price=0.2`, `embodied`, `budget_kw=500`,
@@ -236,6 +237,10 @@ def _in_time(
         tasks = timed_tasks_from(as_workload(workload, "workload"), arrival_s, duration_s, *more)
     elif isinstance(workload, str | Path) and str(workload) not in alibaba2023.TRACES:
         tasks = read_timed_tasks(workload)
+    elif isinstance(workload, Workload) and workload.times is not None:
+        if isinstance(workload.times, UserError):
+            raise workload.times
+        tasks = replace(workload.times, workload=replace(workload, times=None))
     else:
         tasks = as_workload(workload, "workload")
     own = tasks.workload if isinstance(tasks, TimedTasks) else tasks

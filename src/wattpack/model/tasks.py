@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,9 @@ from wattpack.errors import UserError
 from wattpack.model.nodes import Datacenter
 from wattpack.model.pools import pools_mask
 from wattpack.model.power import GPU_MILLI
+
+if TYPE_CHECKING:
+    from wattpack.model.timed_tasks import TimedTasks
 
 MAX_MODELS = 62  # model sets are bits of one integer
 ANY_MODEL = -1  # all bits set
@@ -82,6 +85,8 @@ class Workload:
     task_names: tuple[str, ...] | None = None
     name: str = "workload"
     in_order: bool = True  # False: a trace of which only counts are known, listed by class, in no order of arrival
+    # The same tasks with their times, where the file or the columns they come from have any, or why these are wrong.
+    times: TimedTasks | UserError | None = field(default=None, compare=False)
 
     @classmethod
     def of(cls, tasks: Iterable[TaskClass], names: Sequence[str] | None = None, name: str = "workload") -> Workload:
@@ -120,7 +125,7 @@ class Workload:
     def only(self, tasks: NDArray[np.bool_]) -> Workload:
         """Some of the tasks, in the same order."""
         names = None if self.task_names is None else tuple(np.array(self.task_names, dtype=object)[tasks].tolist())
-        return Workload(self.classes, self.sequence[tasks], names, self.name)
+        return Workload(self.classes, self.sequence[tasks], names, self.name, self.in_order)
 
     def task_name(self, index: int) -> str:
         return self.task_names[index] if self.task_names is not None else f"{self.name}-{index:05d}"
