@@ -90,6 +90,28 @@ def test_a_quiet_watch_stays_in_sync_because_the_server_ends_it_in_time(monkeypa
     scene()
 
 
+def test_a_server_that_opens_watches_and_hangs_up_at_once_is_no_contact(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(informer, "CONTACT_S", 0.5)
+    monkeypatch.setattr(informer, "LONGEST_WAIT_S", 0.1)
+
+    @in_a_loop
+    async def scene() -> None:
+        api = two_nodes()
+        async with running(api) as service:
+            await becomes_true(service, api)
+            api.fault("pods").close = True
+            bound_elsewhere(api, "unseen", "a", "0")
+            await asyncio.sleep(0.7)
+            service.nodes.contact_s = float("inf")  # their watch is open, and nothing happens to nodes here
+            for _ in range(20):
+                assert not service.ready
+                await asyncio.sleep(0.01)
+            api.fault("pods").close = False
+            await becomes_true(service, api)
+
+    scene()
+
+
 @in_a_loop
 async def test_a_lease_is_taken_with_a_list_that_is_older_than_events_already_taken() -> None:
     api = two_nodes()

@@ -120,18 +120,21 @@ class Kind(Generic[T]):
         """Runs until it is cancelled."""
         wait_s = FIRST_WAIT_S
         while True:
-            began_s = time.monotonic()
+            began_s, shown = time.monotonic(), False
             try:
                 if not self.version:
                     await self.relist()
+                before_s = self.contact_s
                 async for line in self.client.watch(self.path, self.version):
                     self.contact_s = max(self.contact_s, time.monotonic())
                     if line:
                         self.take(line)
-                        wait_s = FIRST_WAIT_S
+                        wait_s, shown = FIRST_WAIT_S, True
                 if time.monotonic() - began_s > SHORT_S:
                     wait_s = FIRST_WAIT_S
                     continue  # the server ended the watch, as it was asked to
+                if not shown:
+                    self.contact_s = before_s  # whoever answers and hangs up may show nothing at all for ever
             except ApiError as fault:
                 if fault.status not in PASSING:
                     self.version = ""
