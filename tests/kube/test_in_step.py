@@ -11,8 +11,9 @@ import pytest
 from kube.api_in_memory import InMemory, asked, in_a_loop, to_bind, two_nodes
 from kube.api_over_http import behind_a_proxy
 from kube.in_step import becomes_true, believed, check_no_gpu_is_given_twice, running, truth, until
+from wattpack.cli.commands.serve import reach
 from wattpack.kube import informer
-from wattpack.kube.config import LeaseConfig
+from wattpack.kube.config import Config, LeaseConfig
 from wattpack.kube.run import take_config
 from wattpack.kube.service import Service
 
@@ -364,6 +365,24 @@ async def test_a_node_that_cannot_be_decoded_takes_no_pods_until_it_can() -> Non
         assert "a" in service.state()["unreadable_nodes"]
         api.nodes["a"]["metadata"]["labels"] = labels
         await becomes_true(service, api)
+
+
+def test_a_check_names_what_cannot_be_decoded_and_counts_the_rest(capsys: pytest.CaptureFixture[str]) -> None:
+    @in_a_loop
+    async def scene() -> None:
+        api = two_nodes()
+        api.add_pod("odd", node="a")
+        api.pods["odd"]["spec"]["containers"] = 7
+        api.add_node("odd")
+        api.nodes["odd"]["status"] = 7
+        async with behind_a_proxy(api) as (client, _):
+            await reach(Config(policy="fgd", target="default"), client.access)
+
+    scene()
+    printed = capsys.readouterr().out
+    assert "1 node, 0 pods on it" in printed
+    assert "node odd: cannot be decoded: Expected `object`, got `int` - at `$.status`" in printed
+    assert "pod default/odd: cannot be decoded: Expected `array`, got `int` - at `$.spec.containers`" in printed
 
 
 @in_a_loop

@@ -178,7 +178,9 @@ async def reach(settings: Config, access: object) -> None:
     """Read the cluster once and say what of it cannot be read."""
     from wattpack.kube.client import ApiError, Client
     from wattpack.kube.constraints import soft_terms
+    from wattpack.kube.informer import Kind
     from wattpack.kube.kubeconfig import Access
+    from wattpack.kube.objects import NODE, POD
     from wattpack.kube.read_pod import FINISHED
     from wattpack.kube.view import View
 
@@ -186,12 +188,13 @@ async def reach(settings: Config, access: object) -> None:
     async with Client(access) as client:
         await client.check()
         view = View(settings)
+        nodes = Kind(client, "/api/v1/nodes", NODE, view.change_node, view.skip_node, view.replace_nodes)
+        pods = Kind(client, "/api/v1/pods", POD, view.change_pod, view.skip_pod, view.replace_pods)
         try:
-            nodes, pods = await client.list_nodes(), await client.list_pods()
+            await nodes.relist()
+            await pods.relist()
         except ApiError as fault:
             raise RunError(f"{access.server}: {fault}") from None
-        view.replace_nodes(nodes[0])
-        view.replace_pods(pods[0])
         sleep = [] if settings.sleep is None else await sleep_lines(client, view, settings.sleep)
     cluster = view.cluster
     on_nodes, held = counted(len(cluster.nodes), "node"), counted(len(cluster.reservations), "pod")
@@ -201,7 +204,7 @@ async def reach(settings: Config, access: object) -> None:
         print(f"  {cluster.in_step.auto.choice.text}")
     for line in sleep:
         print(line)
-    soft = [pod for pod in pods[0] if soft_terms(pod) and pod.status.phase not in FINISHED]
+    soft = [pod for pod in pods.things() if soft_terms(pod) and pod.status.phase not in FINISHED]
     if soft and settings.mode == "choose":
         named = ", ".join(f"{pod.metadata.namespace}/{pod.metadata.name}" for pod in soft[:3])
         prefer = "pod has" if len(soft) == 1 else "pods have"
