@@ -61,9 +61,18 @@ def kubeconfig(folder: Path, answers: Answers) -> Iterator[str]:
     ("path", "answer", "expected"),
     [
         (NODES, (200, b"<html>log in</html>"), f"GET {NODES}: JSON is malformed: invalid character (byte 0), expected"),
-        (PODS, (200, {"items": [{"metadata": {"name": 7}}]}), f"GET {PODS}: Expected `str`, got `int` - at `$.items["),
+        (
+            PODS,
+            (200, {"items": [{"metadata": {"name": 7}}]}),
+            f"GET {PODS}: an object without a name cannot be decoded: ",
+        ),
         (PODS, (403, {"message": "pods is forbidden"}), "403: pods is forbidden"),
-        (f"{DEVICES}resourceslices", (200, {"items": "x"}), f"GET {DEVICES}resourceslices: Expected `array`, got"),
+        (
+            f"{DEVICES}resourceslices",
+            (200, {"items": "x"}),
+            f"GET {DEVICES}resourceslices: Expected `array | null`, got",
+        ),
+        (PODS, (200, {}), f"GET {PODS}: Object missing required field `items`, expected a list of"),
         (f"{DEVICES}resourceclaims", (500, {"message": "etcd"}), "500: etcd"),
     ],
 )

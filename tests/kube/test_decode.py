@@ -70,6 +70,24 @@ def test_one_item_that_is_no_json_or_too_deep_leaves_the_others_of_its_list() ->
     assert [isinstance(one, Skipped) for one in found] == [False, True, False]
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"",
+        b"{}",
+        b"[]",
+        b"<html>",
+        b'{"items":"x"}',
+        b'{"items":{"a":nope}}',
+        b'{"items":[{"metadata":{"name":"a"}}],"metadata":{',
+        b'{"metadata":{"resourceVersion":"7"},"items":[{"metadata":{"name":"a"}},{"metadata":{"na',
+    ],
+)
+def test_what_is_no_whole_list_is_an_error_and_not_an_empty_list(text: bytes) -> None:
+    with pytest.raises(FAULTS):
+        read_page(text)
+
+
 def test_an_event_keeps_its_type_whatever_its_object_is() -> None:
     event = read_event(b'{"type":"DELETED","object":{"metadata":{"name":"p"},"spec":{nope}}}')
     assert (event.type, pod_of(event.object).metadata.name) == ("DELETED", "p")

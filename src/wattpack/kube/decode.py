@@ -25,9 +25,9 @@ ANYTHING: msgspec.json.Decoder[Any] = msgspec.json.Decoder()
 
 
 class Page(Object):
-    """One page of a list, its items undecoded."""
+    """One page of a list, its items undecoded. An answer without items is no list, and not an empty one."""
 
-    items: list[msgspec.Raw] | None = None
+    items: list[msgspec.Raw] | None
     metadata: ListMetadata = msgspec.field(default_factory=ListMetadata)
 
 
@@ -104,7 +104,11 @@ def loosely(text: bytes) -> tuple[dict[str, Any], bool]:
 
 def readable_members(text: bytes) -> dict[str, Any]:
     value: dict[str, Any] = {}
-    for name, part in members(text).items():
+    try:
+        parts = members(text)
+    except ValueError:
+        return value
+    for name, part in parts.items():
         try:
             value[name] = ANYTHING.decode(part)
         except FAULTS:
@@ -140,7 +144,10 @@ def shallow(text: bytes) -> bytes:
 
 
 def elements(text: bytes) -> list[bytes]:
-    """Elements of an array, or members of an object, that need not be JSON themselves."""
+    """Elements of an array, or members of an object, that need not be JSON themselves; none of anything else.
+
+    Raises ValueError if its end is missing.
+    """
     found, depth, start = [], 0, 0
     for part in SEPARATOR.finditer(text):
         if part[0] in (b"[", b"{"):
@@ -153,6 +160,8 @@ def elements(text: bytes) -> list[bytes]:
             start = part.end()
         if depth == 0:
             break
+    if depth:
+        raise ValueError("the end is missing")
     return [one for one in found if one.strip()]
 
 
@@ -167,7 +176,14 @@ def members(text: bytes) -> dict[str, bytes]:
 
 def read_page(text: bytes) -> Page:
     """A page of a list; raises one of `FAULTS` if it is none."""
-    return decode_or_split(text, PAGE, lambda parts: {"items": [raw(one) for one in elements(parts["items"])]})
+    return decode_or_split(text, PAGE, lambda parts: {"items": [raw(one) for one in items_of(parts)]})
+
+
+def items_of(parts: dict[str, bytes]) -> list[bytes]:
+    """Raises ValueError or KeyError if there is no array of items."""
+    if not parts["items"].lstrip().startswith(b"["):
+        raise ValueError("items are no array")
+    return elements(parts["items"])
 
 
 def read_event(text: bytes) -> WatchEvent:
@@ -186,11 +202,11 @@ def decode_or_split(
         try:
             return decoder.decode(text)
         except FAULTS:
-            parts = members(text)
             try:
+                parts = members(text)
                 objects = undecoded(parts)
                 rest = {name: ANYTHING.decode(part) for name, part in parts.items() if name not in objects}
-            except (KeyError, *FAULTS):
+            except (KeyError, ValueError, *FAULTS):
                 raise fault from None
             return msgspec.convert({**rest, **objects}, decoder.type)
 

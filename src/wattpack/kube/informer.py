@@ -124,6 +124,8 @@ class Kind(Generic[T]):
             try:
                 if not self.version:
                     await self.relist()
+                if not self.version:
+                    raise ApiError(NO_ANSWER, f"GET {self.path}: a list without a version, expected one to watch from")
                 before_s = self.contact_s
                 async for line in self.client.watch(self.path, self.version):
                     self.contact_s = max(self.contact_s, time.monotonic())
