@@ -142,6 +142,17 @@ def test_a_task_that_backfill_starves_is_named_beside_its_wait_under_fifo(
     assert "backfill" not in capsys.readouterr().err
 
 
+def test_a_bound_over_a_horizon_of_0_s_is_no_fault(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """One task: the run ends with its arrival. Nothing is drawn in no time, and nothing is above the least."""
+    (tmp_path / "one.csv").write_text("sn,cpu_milli,memory_mib,gpu,model\nn,96000,393216,8,T4\n")
+    header = "name,cpu_milli,memory_mib,num_gpu,gpu_milli,creation_time,duration"
+    (tmp_path / "task.csv").write_text(f"{header}\na,1000,1024,1,1000,0,60\n")
+    words = ["--datacenter", str(tmp_path / "one.csv"), "--trace", str(tmp_path / "task.csv"), "--policy", "pwr"]
+    main(["simulate", *words, "--bound", "--out", str(tmp_path / "out")])
+    assert {row["kwh"] for row in rows(tmp_path / "out")} == {"0"}
+    assert "above least" not in capsys.readouterr().out
+
+
 def test_backfill_is_said_to_reserve_nothing() -> None:
     assert "no room is reserved for it, so a large task may wait very long" in str(simulate_command.__doc__)
 

@@ -115,7 +115,8 @@ def _above_least() -> Column:
     """How far a run is above the least energy of any schedule with the same tasks at each moment."""
 
     def value(row: TimedRow) -> float:
-        return 100 * (row.mean("kwh") / row.mean("least_kwh") - 1)
+        least_kwh = row.mean("least_kwh")  # 0 over a horizon of 0 s
+        return 100 * (row.mean("kwh") / least_kwh - 1) if least_kwh else float("nan")
 
     return Column("above_least", "above least", "%", value, None, 2, "least")
 
