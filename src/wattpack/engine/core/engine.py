@@ -12,12 +12,28 @@ from wattpack.engine.core.faults import BAD_SCORE, CLASS, KIND, NO_FAULT, NOT_FI
 from wattpack.engine.core.plan import new_plan
 from wattpack.engine.core.score_cache import new_scores
 from wattpack.engine.core.state import filter_all, new_state
-from wattpack.errors import RunError
+from wattpack.errors import RunError, UserError
 from wattpack.model.nodes import Datacenter
 from wattpack.model.policy import Mix, new_world
 from wattpack.model.power import PAPER, PowerProfile
 from wattpack.model.target import Target
 from wattpack.model.tasks import TaskClass, Workload, check_class, task_records
+
+MOST_BYTES = 8 * 10**9
+MANY_CLASSES = 4096  # fewer take little
+
+
+def check_room(classes: tuple[TaskClass, ...], nodes: int) -> None:
+    """Refuse classes that would take too much memory before any is taken: tables by amount and class, and scores."""
+    if len(classes) <= MANY_CLASSES:
+        return
+    amounts = max(len({task.cpu_milli for task in classes}), len({task.memory_mib for task in classes}))
+    needed = len(classes) * (16 * amounts + 3 * nodes)
+    if needed > MOST_BYTES:
+        raise UserError(
+            f"{len(classes):,} different requests on {nodes:,} nodes take about {needed / 1e9:,.0f} GB, expected at "
+            f"most {MOST_BYTES / 1e9:,.0f}: round what tasks ask for, to whole vCPU and GiB for example"
+        )
 
 
 class Engine:
@@ -38,6 +54,7 @@ class Engine:
         batch: NDArray[np.bool_] | None = None,
         slowness: NDArray[np.float64] | None = None,
     ) -> None:
+        check_room(classes, len(datacenter))
         world = new_world(datacenter, target, profile)
         self.datacenter, self.classes, self.mix, self.profile, self.spare = datacenter, classes, mix, profile, spare
         self.plan = new_plan(mix, datacenter, target, profile, world)
@@ -61,6 +78,26 @@ class Engine:
         filter_all(self.state)
         self.classes, self.spare = (*self.classes, task), self.spare - 1
         return k
+
+    def change_classes(self, classes: tuple[TaskClass, ...]) -> None:
+        """Take tasks of these classes from now on, and no others. Nodes, totals and the policies' memory stay.
+
+        What is cached follows from the nodes alone and is worked out again: decisions are the same.
+        """
+        tasks: Any = task_records(classes, self.datacenter, self.profile.default_cpu)
+        self.sharing = len(classes) if self.plan.amounts_only else 0
+        columns = new_columns(tasks, self.state.nodes, self.sharing)
+        words, nodes, ring = columns.by_type.shape[1], len(self.state.nodes), len(self.state.changed)
+        self.state = self.state._replace(
+            tasks=tasks,
+            columns=columns,
+            fit=np.zeros((nodes, words), dtype=np.int64),
+            held=np.zeros((nodes, words), dtype=np.int64),
+            touched=np.zeros((words, ring), dtype=np.int64),
+        )
+        filter_all(self.state)
+        self.classes, self.spare = classes, 0
+        self.scores = new_scores(self.state, self.plan)
 
     def stop_if_faulty(self, workload: Workload | None = None) -> None:
         """Raise a RunError if the kernel that was called last met a score or price that is not finite."""

@@ -22,6 +22,8 @@ from wattpack.model.power import PAPER, PowerProfile
 from wattpack.model.target import Target
 from wattpack.model.tasks import Workload
 
+MOST_CLASSES = 1024  # of an engine: beyond, tasks are taken in parts
+
 
 @kernel
 def take_in_order(
@@ -67,5 +69,48 @@ def simulate(
     profile: PowerProfile = PAPER,
 ) -> Run:
     """One arrival run on an empty copy of `datacenter`, ties to the first node. `rng` feeds policies that draw."""
-    engine = Engine(datacenter, workload.classes, mix, target, profile)
-    return run_arrivals(engine, workload, draw_luck(workload, rng))
+    luck = draw_luck(workload, rng)
+    if len(workload.classes) > MOST_CLASSES:
+        return _run_in_parts(datacenter, workload, mix, target, luck, profile)
+    return run_arrivals(Engine(datacenter, workload.classes, mix, target, profile), workload, luck)
+
+
+def _run_in_parts(
+    datacenter: Datacenter,
+    workload: Workload,
+    mix: Mix,
+    target: Target,
+    luck: NDArray[np.float64],
+    profile: PowerProfile,
+) -> Run:
+    """The same run, a part of the tasks after another, each with an engine of its own classes only.
+
+    Scores are kept for every class and node, and which classes fit is a table of classes by classes: with 50,000
+    classes that took over 11 GB. A task of a class that was in an earlier part too is scored anew.
+    """
+    whole, engine = None, None
+    for start, end in parts_by_classes(workload.sequence, MOST_CLASSES):
+        used, sequence = np.unique(workload.sequence[start:end], return_inverse=True)
+        classes = tuple(workload.classes[k] for k in used.tolist())
+        if engine is None or whole is None:
+            engine = Engine(datacenter, classes, mix, target, profile)
+            whole = Run.empty(datacenter, workload, engine.state.totals[:COLUMNS])
+        else:
+            engine.change_classes(classes)
+        names = tuple(workload.task_name(i) for i in range(start, end))
+        part = run_arrivals(engine, Workload(classes, sequence.astype(np.int32), names, workload.name), luck[start:end])
+        for column in ("node", "gpus", "reason", "series"):
+            getattr(whole, column)[start:end] = getattr(part, column)
+    assert whole is not None
+    return whole
+
+
+def parts_by_classes(sequence: NDArray[np.int32], most: int) -> list[tuple[int, int]]:
+    """The tasks cut, in order, into parts that have at most `most` classes each: where each begins and ends."""
+    found, start, seen = [], 0, set[int]()
+    for i, k in enumerate(sequence.tolist()):
+        if k not in seen and len(seen) == most:
+            found.append((start, i))
+            start, seen = i, set()
+        seen.add(k)
+    return [*found, (start, len(sequence))]
