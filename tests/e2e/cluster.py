@@ -196,11 +196,14 @@ class Cluster:
         backoff_s: tuple[int, int] = (1, 2),
         own_scores: bool = False,
         own_devices: bool = True,
+        percentage_of_nodes: int = 100,
+        parallelism: int = 16,
     ) -> None:
         """Start a kube-scheduler of this `name`; `extender` overrides fields of its extender's configuration.
 
         With `own_scores` its score plugins are as they come: it spreads pods over the nodes. Without `own_devices` it
-        leaves resource claims to the extender.
+        leaves resource claims to the extender. percentage_of_nodes: 0 lets it choose how many nodes it scores.
+        parallelism: 1 lets it meet nodes in order.
 
         The lease of leader election runs out after 3 s, so that a test of a killed leader does not wait long.
         """
@@ -215,7 +218,8 @@ class Cluster:
             "leaderElection": election,
             # kube-scheduler's own limit of 50 requests a second would be what a test of the rate measures.
             "clientConnection": {"kubeconfig": str(self.kubeconfig(user)), "qps": 5000, "burst": 10000},
-            "percentageOfNodesToScore": 100,
+            "percentageOfNodesToScore": percentage_of_nodes,
+            "parallelism": parallelism,
             "podInitialBackoffSeconds": backoff_s[0],
             "podMaxBackoffSeconds": backoff_s[1],
             "profiles": [
