@@ -37,12 +37,12 @@ def test_tight_power_budget_matches_reference() -> None:
 
 
 @pytest.mark.parametrize("sleep", [True, False], ids=["sleep and caps", "caps"])
-def test_so_it_is_with_nodes_asleep_and_capped_gpus(sleep: bool) -> None:
+def test_nodes_asleep_and_capped_gpus_match_reference(sleep: bool) -> None:
     check_seeds(lambda seed: timed_case(seed, sleep=sleep, caps=True), range(100))
     check_seeds(lambda seed: tight_case(seed, sleep=sleep), range(100, 120))
 
 
-def test_so_it_is_where_nodes_wake_for_the_reserve() -> None:
+def test_nodes_woken_for_the_reserve_match_reference() -> None:
     check_seeds(reserve_case, range(100))
     empty = [machine for seed in range(20) for machine in run_both(reserve_case(seed)).machines if machine.woke_empty]
     assert len(empty) > 5  # it does happen in these cases

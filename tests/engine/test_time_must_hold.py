@@ -95,7 +95,7 @@ def test_a_run_cut_into_two_horizons_has_the_sum_of_energy() -> None:
 
 
 @pytest.mark.parametrize("sleep", [False, True])
-def test_so_it_is_to_the_last_digit_in_the_second_implementation(sleep: bool) -> None:
+def test_reference_uses_the_same_energy_to_the_last_digit_up_to_an_earlier_end(sleep: bool) -> None:
     for seed in SEEDS:
         case = timed_case(seed, sleep=sleep)
         whole, first = case.run(horizon_s=18.0), case.run(horizon_s=7.25)

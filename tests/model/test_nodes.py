@@ -6,7 +6,7 @@ import pytest
 from builders import make_datacenter, make_node
 from wattpack.engine.core.columns import CLASS, COLUMN
 from wattpack.engine.core.plan import PART
-from wattpack.engine.core.score_cache import ASKED, FAILURES
+from wattpack.engine.core.score_cache import COLUMN_STATE, FAILURES
 from wattpack.errors import UserError
 from wattpack.model.nodes import MAX_GPUS, NODE, Datacenter
 from wattpack.model.power import cpu_power_mw
@@ -79,7 +79,9 @@ def test_17_gpus_is_an_error() -> None:
 def test_no_field_is_hidden_by_an_attribute_of_numpys_records() -> None:
     """With the compiler off a field `size` would be read as 1: there `record.size` is the number of elements."""
     fields = {
-        name for record in (NODE, TASK, TARGET, PART, ASKED, FAILURES, CLASS, COLUMN) for name in record.names or ()
+        name
+        for record in (NODE, TASK, TARGET, PART, COLUMN_STATE, FAILURES, CLASS, COLUMN)
+        for name in record.names or ()
     }
     assert {name for name in fields if hasattr(np.record, name)} == set()
 

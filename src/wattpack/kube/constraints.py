@@ -55,7 +55,7 @@ class Constraints(NamedTuple):
     selector: tuple[tuple[str, str], ...] = ()
     terms: tuple[Term, ...] | None = None  # of which one must hold; None: no required affinity
     tolerations: tuple[Tolerated, ...] = ()
-    resources: tuple[tuple[str, int], ...] = ()  # in no dialect's own words, in billionths
+    resources: tuple[tuple[str, int], ...] = ()  # beside those that a dialect reads: name and amount in billionths
     dialect: str = ""  # in which the pod asks for GPUs; "": in plain words
     by_resource: bool = False  # it does so by resources, which a node offers or not; otherwise by annotations
     nodes: frozenset[str] | None = None  # that can serve its resource claims; None: it has none

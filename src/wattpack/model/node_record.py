@@ -48,7 +48,7 @@ NODE = whole_lines(
             ("fragmentation", np.float64),  # F_n(M), milli-GPU, bit-exact
             ("cpu_power_mw", np.int64),
             ("gpu_power_mw", np.int64),
-            ("wake_mw", np.int64),  # counts as added by a placement, beside what the task adds: the node would sleep
+            ("wake_mw", np.int64),  # extra power charged for keeping this node awake
             ("slowness", np.float64),  # how many times longer batch tasks run here than at the reference speed
             ("closed", np.int64),  # above 0: it takes no task as it is, but is asleep, waking or shutting down
             ("type", np.int64),  # nodes of equal type are equal when empty

@@ -19,7 +19,7 @@ from wattpack.model.tasks import TaskClass, Workload
 
 if TYPE_CHECKING:  # both import this module
     from wattpack.engine.core.plan import Plan
-    from wattpack.engine.core.records import AskedColumn
+    from wattpack.engine.core.records import ColumnState
     from wattpack.engine.core.state import State
 
 LARGEST = 1e100
@@ -98,7 +98,7 @@ def faulty(state: State, k: int, i: int) -> bool:
 
 
 @inner
-def refuse_column(state: State, asked: AskedColumn, k: int) -> None:
+def refuse_column(state: State, asked: ColumnState, k: int) -> None:
     """Note that a score of the column is not finite: nothing is chosen from it now, for class `k`, or later."""
     asked.overflow = NOT_FINITE
     state.world.tally[FLAG, 0] = 0

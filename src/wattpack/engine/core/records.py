@@ -69,8 +69,8 @@ class ColumnClasses(Protocol):
     classes: int
 
 
-class AskedColumn(Protocol):
-    """ASKED (score_cache.py)."""
+class ColumnState(Protocol):
+    """COLUMN_STATE (score_cache.py)."""
 
     seen: int
     buckets: int

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wattpack.engine.core.plan import Plan
-from wattpack.engine.core.records import AskedColumn, Bucket, Failures, Records, RecordTable
+from wattpack.engine.core.records import Bucket, ColumnState, Failures, Records, RecordTable
 from wattpack.engine.core.state import State
 from wattpack.model.fit import VERDICTS
 
@@ -21,8 +21,8 @@ FIXED_PRICE_BUCKETS = 256  # enough where prices are fixed: scores are integers 
 FIRST_BUCKETS = 32  # room that a column starts with; a power of two
 ROW_PAD = 40  # rows whose length is a power of two would compete for the same lines of the processor's cache
 
-# One column of the cache.
-ASKED = np.dtype(
+# The state of one column of the cache.
+COLUMN_STATE = np.dtype(
     [
         ("seen", np.int64),  # number of the last change that the column has seen, -1: it was never asked for
         ("buckets", np.int64),  # buckets in use, including empty ones between them
@@ -61,7 +61,7 @@ FAILURES = np.dtype(
 class ScoreCache(NamedTuple):
     """Cached scores per (column, node), refreshed when the node changes."""
 
-    asked: Records[AskedColumn]  # [columns]
+    asked: Records[ColumnState]  # [columns]
     bucket: NDArray[np.int16]  # [columns, nodes] the node's bucket (>= 0), or REFUSED if it fits no class of the column
     terms: NDArray[np.float64]  # [columns, terms, nodes] filled only for columns without buckets (`scatter`)
     buckets: RecordTable[Bucket]  # [columns, buckets]
@@ -136,7 +136,7 @@ def bucket_count(state: State, plan: Plan) -> int:
 def new_cache(state: State, plan: Plan) -> ScoreCache:
     classes, columns, nodes = len(state.tasks), len(state.columns.all), len(state.nodes)
     terms, room = int(plan.parts.terms_end[-1]), bucket_count(state, plan)
-    asked = np.zeros(columns, dtype=ASKED).view(np.recarray)
+    asked = np.zeros(columns, dtype=COLUMN_STATE).view(np.recarray)
     failures = np.zeros(classes, dtype=FAILURES).view(np.recarray)
     asked.seen = failures.seen = -1
     asked.room = FIRST_BUCKETS

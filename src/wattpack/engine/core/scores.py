@@ -12,7 +12,7 @@ import numpy as np
 
 from wattpack.engine.core.buckets import find_bucket, join, leave, note_used_terms
 from wattpack.engine.core.plan import Plan
-from wattpack.engine.core.records import AskedColumn
+from wattpack.engine.core.records import ColumnState
 from wattpack.engine.core.score_cache import Scores
 from wattpack.engine.core.state import CHANGES, State
 from wattpack.jit import call_for_int, inner, step
@@ -137,7 +137,7 @@ def write_terms(state: State, plan: Plan, scores: Scores, column: int, n: int, l
 
 
 @inner
-def scattered(plan: Plan, asked: AskedColumn) -> bool:
+def scattered(plan: Plan, asked: ColumnState) -> bool:
     """Whether `ScoreCache.terms` is filled. With buckets it would only repeat their keys, at 8 bytes per node."""
     return not plan.bucketed or asked.overflow != 0
 

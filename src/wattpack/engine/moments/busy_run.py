@@ -28,7 +28,7 @@ FIRST_S = 60.0
 # Measured: docs/research/sleep.md.
 PRICE = 0.4
 UNSURE = 0.5  # part of the price that learnt lengths count for on nodes in use
-# Only with lengths known exactly: with estimates wrong by a factor of 2 the two together cost energy.
+# Enable only with exact durations; with noisy estimates (wrong by a factor of 2) the two waste energy.
 EMPTY_NODE = 0.7  # part of the price that an empty node costs
 EARLY = 0.1  # part of the price for a task that leaves long before its node ends
 DOUBT = 20.0  # see `BusyRun.doubt`

@@ -59,7 +59,7 @@ class MomentRun(NamedTuple):
     budget_s: NDArray[np.float64]  # [steps]
     budget_mw: NDArray[np.float64]  # [steps + 1]; before the first step the first holds
     speed: NDArray[np.float64]  # [models]
-    # Part of the totals that does not hold yet: nodes that are not awake, and the tasks placed on them.
+    # Counted in the totals, not drawn yet; subtract: nodes that are not awake, and the tasks placed on them.
     hidden: NDArray[np.int64]  # [COLUMNS]
     integrals: NDArray[np.float64]  # [INTEGRALS] over time: milliwatt-seconds, milli-GPU-seconds ...
     marks: RecordTable[Mark]
