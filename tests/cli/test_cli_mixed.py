@@ -124,7 +124,7 @@ def test_a_wrong_placements_file_is_one_line_though_nodes_are_closed(
 @pytest.mark.parametrize(
     ("command", "said"),
     [
-        (["defrag"], "1 task fits nowhere: pool_spec p98|p99, and no node is in it"),
+        (["defrag"], "can never fit any node: 1 x "),
         (["replay", "--policy", "fgd"], "can never fit any node: 1 x "),
     ],
 )

@@ -70,6 +70,34 @@ def test_what_fits_nowhere_is_said_with_its_reason_and_count_by_every_command(cl
     assert "failed for want of pool: 14" in said.out
 
 
+def test_run_tune_bound_and_defrag_say_it_too(cluster: Path, capsys: Captured) -> None:
+    """With one task larger than every node; of an import, tasks that are held where they are can never be moved."""
+    with (cluster / "trace.csv").open("a") as file:
+        file.write("huge,900000,1024,0,0,,,,1767600000,60,batch,,,\n")
+    columns = (cluster / "mine/tasks.csv").read_text().partition("\n")[0].count(",")
+    with (cluster / "mine/tasks.csv").open("a") as file:
+        file.write(f"huge,900000,1024,0,0{',' * (columns - 4)}\n")
+    with (cluster / "mine/placements.csv").open("a") as file:
+        file.write("huge,,\n")
+    nodes_csv, trace_csv = files(cluster)[1::2]
+    axes = f'datacenter = ["{nodes_csv}"]\ntrace = ["{trace_csv}"]\npolicy = ["fgd", "pwr"]\nseeds = 1\n'
+    (cluster / "one.toml").write_text(axes)
+    imported = [f"--{name}={cluster / 'mine' / name}.csv" for name in ("nodes", "tasks", "placements")]
+    trial = ["--policy", "pwr", "--seeds", "2"]
+    sleeping = ["tune", *files(cluster), "--policy", "fgd", "--sleep", "idle=10m", "--wait-p99", "1h"]
+    for command, reasons in (
+        (["run", str(cluster / "one.toml"), "--out", str(cluster / "run")], "14 by pool ("),
+        (["tune", *files(cluster), *trial, "--out", str(cluster / "tune")], "14 by pool ("),
+        ([*sleeping, "--out", str(cluster / "sleep")], "14 by pool ("),
+        (["bound", *files(cluster), "--loads", "0.5"], "14 by pool ("),
+        (["defrag", *imported], "1 by size ("),
+    ):
+        main(command)
+        (line,) = [line for line in capsys.readouterr().err.splitlines() if "can never fit any node" in line]
+        assert reasons in line, command
+        assert "1 by size (larger than every node)" in line, command
+
+
 def test_the_plan_counts_tainted_nodes_as_room(cluster: Path, capsys: Captured) -> None:
     """At most 12 pods of running gangs and one of finished ones are there at once: 13 nodes of 16 are enough."""
     main(["plan", "H100-8", "--wait-p99", "0s", *files(cluster), "--out", str(cluster / "plan")])

@@ -19,6 +19,7 @@ from cli.files import write_nodes, write_tasks
 from wattpack.cli import main
 from wattpack.cli.commands.tune import advice_lines
 from wattpack.experiments.runner import Outcome
+from wattpack.experiments.scenario import Inputs
 from wattpack.experiments.tune.measured import Measured, advise
 from wattpack.experiments.tune.search import Tuned, Wanted
 
@@ -111,6 +112,7 @@ def test_a_saving_within_its_noise_is_said_to_be(savings: tuple[float, ...], sai
         {"pwr": best, "fgd": base},
         advise("pwr", None, {"pwr": best, "fgd": base}),
         Outcome(),
+        Inputs({}, {}, {}),
     )
     lines = advice_lines(tuned, Wanted("nodes.csv", "tasks.csv", seeds=2))
     assert lines[0] == said

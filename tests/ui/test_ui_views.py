@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import pytest
 
 import wattpack as wp
+from kube.made import node_json
 from ui.page_actions import BUILT_IN, go_to, rows
 from ui.page_server import CHROMIUM
 from wattpack.cli import main
@@ -177,6 +179,17 @@ def test_ask_about_a_task_a_pod_and_a_list(new_tab, server):
     )
     tab.click("#ask-run")
     tab.locator("#ask-answer .note", has_text="pod web: ").first.wait_for()
+    tab.locator("#ask-answer .note", has_text="node affinity are not known: no nodes.json of").first.wait_for()
+    tab.fill("#ask-come", "")
+    labels = Path(server.nodes).with_name("nodes.json")
+    names = [node["sn"] for node in csv.DictReader(Path(server.nodes).read_text().splitlines())]
+    labels.write_text(
+        json.dumps({"kind": "List", "items": [node_json(name, gpus=8, taint="team-a") for name in names]})
+    )
+    tab.click("#ask-run")
+    tab.locator("#ask-answer .note", has_text="3 of 3 nodes are not open to the pod (taint team-a: 3)").first.wait_for()
+    assert rows(tab, "[aria-label^='Nodes that are not open']") == [["taint team-a", "3", ", ".join(names)]]
+    labels.unlink()
     tab.get_by_text("a CSV of tasks").click()
     tab.fill("#ask-tasks", Path(server.tasks).read_text())
     tab.fill("#ask-come", "")

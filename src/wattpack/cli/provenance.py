@@ -9,9 +9,10 @@ from typing import Any
 from wattpack.cli import given_words
 from wattpack.cli.streams import note
 from wattpack.errors import RunError
+from wattpack.experiments.compare import unplaceable
 from wattpack.experiments.curves import Results
 from wattpack.experiments.runner import Outcome
-from wattpack.experiments.scenario import Scenario
+from wattpack.experiments.scenario import Inputs, Scenario
 from wattpack.report import provenance
 
 
@@ -31,6 +32,15 @@ def timed_provenance(
     seeds = sorted({scenario.seed for scenario in scenarios if scenario.timed is not None and scenario.timed.load > 0})
     found = provenance.made_with(said, outcome, seeds, on)
     return found | ({"notes": "; ".join(notes)} if notes else {})
+
+
+def note_never_fit(inputs: Inputs) -> None:
+    """A line on stderr for each trace with tasks that no node could ever hold: why, and how many.
+
+    With tasks that are held somewhere: runs start empty, and refuse them.
+    """
+    for name, kinds in unplaceable(inputs, with_held=True).items():
+        note(f"{name}: {provenance.never_fit(kinds)}")
 
 
 def raise_if_failed(outcome: Outcome) -> None:

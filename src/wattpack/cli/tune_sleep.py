@@ -13,6 +13,7 @@ from wattpack.cli.consoles import wide_console
 from wattpack.cli.csv_output import write_csv
 from wattpack.cli.outputs import check_folder
 from wattpack.cli.progress import progress_bar
+from wattpack.cli.provenance import note_never_fit
 from wattpack.cli.show_results import print_paths
 from wattpack.datasets import alibaba2023
 from wattpack.errors import UserError
@@ -71,6 +72,7 @@ def tune_sleep_command(
     show(tuned, drawn)
     for line in tuned.choices:
         print(line)
+    note_never_fit(experiment.inputs)
     print(f"runs     {outcome_text(tuned.outcome)}")
     print_paths(sleep=out / "sleep.csv", time=out / "time.csv")
 

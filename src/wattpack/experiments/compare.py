@@ -147,7 +147,7 @@ def compare(
         rows = summarise_steady(folder, scenarios)
         if out is not None:
             write_summary(folder.path / "summary.csv", results)
-    return Compared(results, outcome, scenarios, inputs, _unplaceable(inputs), on, tuple(rows))
+    return Compared(results, outcome, scenarios, inputs, unplaceable(inputs), on, tuple(rows))
 
 
 def _folder(out: str | Path) -> Path:
@@ -156,10 +156,10 @@ def _folder(out: str | Path) -> Path:
     return Path(out)
 
 
-def _unplaceable(inputs: Inputs) -> dict[str, list[Nowhere]]:
+def unplaceable(inputs: Inputs, with_held: bool = False) -> dict[str, list[Nowhere]]:
     """By trace, or by trace and datacenter where there are several, as `labels` has them."""
     many, found = len(inputs.datacenters) > 1, {}
     for (nodes, datacenter), (name, trace) in product(inputs.datacenters.items(), inputs.traces.items()):
-        if kinds := fit_nowhere(datacenter, trace, next(iter(inputs.profiles.values()))):
+        if kinds := fit_nowhere(datacenter, trace, next(iter(inputs.profiles.values())), with_held):
             found[f"{name} ({nodes})" if many else name] = kinds
     return found

@@ -16,6 +16,7 @@ from wattpack.kube.dra.objects import CLAIM, CLASS, TEMPLATE, DeviceClass, Resou
 from wattpack.kube.dra.slice_objects import SLICE, ResourceSlice
 from wattpack.kube.objects import FAULTS, KIND, NODE, POD, POD_GROUP, WHOLE, Kind, Node, Pod
 
+NODES_JSON = "nodes.json"  # labels and taints of imported nodes: where a pod that is asked about may go
 MAX_BYTES = 2_000_000_000  # 100,000 pods are about 1 GB
 KINDS = ("Node", "Pod", "ResourceClaim", "ResourceSlice", "DeviceClass", "ResourceClaimTemplate", "PodGroup")
 Found = TypeVar("Found", bound=Kind)

@@ -184,6 +184,14 @@ class Near(msgspec.Struct):
     text: str
 
 
+class NotOpen(msgspec.Struct):
+    """Nodes that a pod may not go to, for one reason."""
+
+    why: str
+    count: int
+    nodes: list[str]  # the first of them
+
+
 class Answered(msgspec.Struct):
     """What would become of the tasks asked about."""
 
@@ -196,6 +204,8 @@ class Answered(msgspec.Struct):
     reasons: dict[str, int]  # of the last task that fits nowhere: nodes by reason
     nearest: list[Near]
     moves: list[Near]
+    closed: str = ""  # of a pod: how many nodes are not open to it and why, or that this is not known
+    not_open: list[NotOpen] = []
 
 
 class AskAnswer(msgspec.Struct):

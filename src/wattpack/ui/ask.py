@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import msgspec
 import numpy as np
@@ -15,18 +15,21 @@ from wattpack.engine.core.take import place_many
 from wattpack.engine.runs.arrivals import run_arrivals
 from wattpack.engine.runs.record import Run, gpu_index_text
 from wattpack.errors import UserError
+from wattpack.kube.facts import PodFacts
 from wattpack.kube.objects import Pod, Unreadable
 from wattpack.kube.pod_file import as_json, read_pod_text
-from wattpack.kube.read_pod import read_task
+from wattpack.kube.read_node import gpu_memories
+from wattpack.kube.read_pod import read_pod
 from wattpack.kube.reading import Reading
 from wattpack.model.fit import VERDICT_WORDS
 from wattpack.model.gpu_names import model_of, possible_models
 from wattpack.model.nodes import Datacenter
 from wattpack.model.power import GPU_MILLI, PowerProfile
 from wattpack.model.tasks import TaskClass, Workload, check_class
-from wattpack.ui.answers import Answered, AskAnswer, Cost, Placed
+from wattpack.ui.answers import Answered, AskAnswer, Cost, NotOpen, Placed
 from wattpack.ui.costs import lost_gpus, power_w, type_text
 from wattpack.ui.moves import moves_for, nearest
+from wattpack.ui.open_nodes import Labels, divided, in_words, refusals
 from wattpack.ui.scene import Played, play
 from wattpack.ui.sources import Sources
 from wattpack.ui.wire import AskRequest, TaskFields
@@ -34,6 +37,7 @@ from wattpack.ui.wire import AskRequest, TaskFields
 MOST_TASKS = 50_000
 SHOWN = 200
 NODES_THAT_MAY_COME = 200_000
+NO_LABELS = Labels({})
 
 
 @dataclass(frozen=True)
@@ -42,6 +46,8 @@ class Wanted:
 
     workload: Workload
     line: str
+    pod: tuple[Pod, PodFacts] | None = None
+    labels: Labels = NO_LABELS
 
 
 def ask(request: AskRequest, sources: Sources) -> AskAnswer:
@@ -49,13 +55,13 @@ def ask(request: AskRequest, sources: Sources) -> AskAnswer:
     played = play(request, sources)
     arrived = int(np.searchsorted(played.run.load, request.load, side="right"))
     load = float(played.run.load[arrived - 1]) if arrived else 0.0
-    now = answer(played, played.datacenter, arrived, wanted.workload)
+    now = answer(played, played.datacenter, arrived, wanted)
     then = None
     if request.come:
         larger = edited(played.datacenter, request.come, (), played.profile)
         if len(larger) > NODES_THAT_MAY_COME:
             raise UserError(f"come: {len(larger):,} nodes in all, expected at most {NODES_THAT_MAY_COME:,}")
-        then = answer(played, larger, arrived, wanted.workload)
+        then = answer(played, larger, arrived, wanted)
     return AskAnswer(wanted.line, load, arrived, now, then)
 
 
@@ -67,8 +73,11 @@ def wanted_of(request: AskRequest, sources: Sources) -> Wanted:
         task = typed(request.task, sources.profile(request.profile))
         return Wanted(Workload.of([task], ["the task"]), task.text)
     if request.pod:
-        name, task = pod_task(request.pod, Reading(profile=sources.profile(request.profile)))
-        return Wanted(Workload.of([task], [name]), f"pod {name}: {task.text}")
+        labels = sources.labels(request)
+        reading = Reading(profile=sources.profile(request.profile))
+        pod, facts = read_asked(request.pod, replace(reading, memories=gpu_memories(labels.nodes.values(), reading)))
+        name, task = pod.metadata.name or "without a name", facts.task
+        return Wanted(Workload.of([task], [name]), f"pod {name}: {task.text}", (pod, facts), labels)
     found = sources.trace(request.tasks)
     if not 0 < len(found) <= MOST_TASKS:
         raise UserError(f"{request.tasks}: {len(found):,} tasks, expected 1 to {MOST_TASKS:,}")
@@ -95,20 +104,28 @@ def typed(fields: TaskFields, profile: PowerProfile) -> TaskClass:
     return task
 
 
-def pod_task(text: str, reading: Reading) -> tuple[str, TaskClass]:
+def read_asked(text: str, reading: Reading) -> tuple[Pod, PodFacts]:
     try:
         pod = msgspec.json.decode(as_json(read_pod_text(text.encode(), "the pod"), "the pod"), type=Pod)
         if not pod.spec.containers:
             raise Unreadable("no containers, expected a pod")
-        return pod.metadata.name or "without a name", read_task(pod, reading)
+        return pod, read_pod(pod, reading)
     except (Unreadable, msgspec.ValidationError) as fault:
         raise UserError(f"the pod: {fault}") from None
 
 
-def answer(played: Played, datacenter: Datacenter, arrived: int, wanted: Workload) -> Answered:
+def answer(played: Played, datacenter: Datacenter, arrived: int, asked: Wanted) -> Answered:
     """Let the tasks come one after another to `datacenter`, whose first nodes are those of the run."""
     run, own = played.run, len(played.run.workload.classes)
-    engine = Engine(datacenter, (*run.workload.classes, *wanted.classes), played.mix, played.target, played.profile)
+    wanted, classes = asked.workload, list(run.workload.classes)
+    closed, not_open = asked.labels.why_unknown, list[NotOpen]()
+    if asked.pod is not None and asked.labels.nodes:
+        why = refusals(*asked.pod, asked.labels.nodes, datacenter)
+        closed, not_open = in_words(datacenter.names, why)
+        datacenter, classes, spec = divided(datacenter, classes, why)
+        pod_class = asked.pod[1].task._replace(pool_spec=spec)
+        wanted = replace(wanted, classes=(pod_class,))
+    engine = Engine(datacenter, (*classes, *wanted.classes), played.mix, played.target, played.profile)
     columns = (run.workload.sequence[:arrived], run.node[:arrived], run.gpus[:arrived])
     if arrived:
         place_many(engine.state, engine.plan, *(column.astype(np.int64) for column in columns))
@@ -134,7 +151,7 @@ def answer(played: Played, datacenter: Datacenter, arrived: int, wanted: Workloa
     cost = Cost(power_w(after) - power_w(before), lost_gpus(after) - lost_gpus(before))
     placed = int((found.node >= 0).sum())
     gpus = int(datacenter.gpus.sum())
-    return Answered(len(datacenter), gpus, len(wanted), placed, cost, rows, reasons, near, moving)
+    return Answered(len(datacenter), gpus, len(wanted), placed, cost, rows, reasons, near, moving, closed, not_open)
 
 
 def _row(found: Run, wanted: Workload, i: int, series: np.ndarray) -> Placed:

@@ -21,6 +21,7 @@ from wattpack.model.nodes import Datacenter
 from wattpack.model.power import PAPER, PROFILES, PowerProfile
 from wattpack.model.tasks import Workload
 from wattpack.ui.answers import DatacenterLine, Trace, Uploaded
+from wattpack.ui.open_nodes import Labels, labels_beside
 from wattpack.ui.wire import Asked
 
 MAX_UPLOAD_BYTES = 64 << 20  # 1.5 million tasks
@@ -98,6 +99,12 @@ class Sources:
             found: Datacenter = self.load(path, self.read_nodes)
             return found
         return load_datacenter(path, power=watts, add=asked.add, remove=asked.remove, replace=asked.replace)
+
+    def labels(self, asked: Asked) -> Labels:
+        """Labels and taints of the nodes of a question's datacenter, before its edits."""
+        path = self.datacenter_path(asked.datacenter)
+        datacenter: Datacenter = self.load(path, self.read_nodes)
+        return labels_beside(path, datacenter.names)
 
     def trace(self, name: str) -> Workload:
         found: Workload = self.load(self.trace_path(name), load_trace)

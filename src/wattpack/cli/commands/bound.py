@@ -10,6 +10,7 @@ from pathlib import Path
 
 from wattpack.cli.options import note_power, profile_option
 from wattpack.cli.outputs import check_files, words_beside
+from wattpack.cli.streams import note
 from wattpack.datasets import alibaba2023
 from wattpack.datasets.edits import with_edits
 from wattpack.datasets.inflation import UP_TO
@@ -22,8 +23,10 @@ from wattpack.experiments.spec.axes import FIRST_SEED, MAX_SEED
 from wattpack.experiments.spec.chosen import check_models
 from wattpack.files import write_whole
 from wattpack.jit import say_if_compiling
+from wattpack.model.fit_anywhere import fit_nowhere
 from wattpack.optimise.bound.asleep import AsleepLp
 from wattpack.optimise.bound.node_lp import bound_lp
+from wattpack.report.provenance import never_fit
 from wattpack.report.units import power_unit
 
 DEFAULT_LOADS = "0.2,0.5,0.8,0.9,0.95,1.0"
@@ -138,6 +141,9 @@ def bound_command(
         for place, load in enumerate(at):
             rows.append(bound_row(name, load, lp, nodes, tasks, seed, watts, baselines[name], offline, asleep))
             tell(_line(rows[-1], place == 0, *unit))
+    for name, tasks in traces.items():
+        if kinds := fit_nowhere(nodes, tasks, watts, with_held=True):
+            note(f"{name}: {never_fit(kinds)}")
     others = {curves.policy for curves in baselines.values() if curves is not None}
     tell(explanation(rows, ", ".join(sorted(others))))
     if sleep_w is not None:

@@ -23,14 +23,15 @@ from wattpack.errors import UserError
 from wattpack.experiments.bound.curves import bound_is_quick
 from wattpack.experiments.placed import emptied_nodes, engine_with
 from wattpack.jit import say_if_compiling
+from wattpack.model.fit_anywhere import fit_nowhere
 from wattpack.model.nodes import Datacenter
-from wattpack.model.pools import names_no_pool
 from wattpack.model.power import nodes_power_mw
 from wattpack.model.records import NodeRecord, RecordTable
 from wattpack.model.target import Target
 from wattpack.model.tasks import Workload
 from wattpack.optimise.bound.lp import ConfigurationLp
 from wattpack.optimise.defrag.search import LEAST_W, WORTH_W, Defrag, Move
+from wattpack.report.provenance import never_fit
 
 HEADER = (
     *("move", "chain", "task", "from_node", "from_gpu_index", "to_node", "to_gpu_index", "saved_w", "usable_gpus"),
@@ -116,7 +117,8 @@ def defrag_command(
         workload = keep_speed(workload, placed, datacenter, allow_slower, same_model)
         check_files({"--out": out, "--placements-out": placements_out}, (nodes, tasks, placements, target, power))
         note_power(profile, power)
-        note_unknown_pools(datacenter, workload)
+        if kinds := fit_nowhere(datacenter, workload, watts):
+            note(never_fit(kinds))
         say_if_compiling("wattpack.optimise.defrag.steps")
         engine = engine_with(placed, datacenter, workload, aim, watts)
     before = totals(engine.state.nodes)
@@ -140,17 +142,6 @@ def defrag_command(
         print_totals(before, totals(search.board.nodes), bound_w, found)
         others = nodes_with_others(nodes, tasks, placements)
         print_emptied(emptied_nodes(placed.node, search.board.node, datacenter, watts, others))
-
-
-def note_unknown_pools(datacenter: Datacenter, workload: Workload) -> None:
-    """Say on stderr which tasks name no pool of the nodes: they cannot be moved."""
-    specs: dict[str, int] = {}
-    for task, count in zip(workload.classes, workload.counts().tolist(), strict=True):
-        if count and names_no_pool(task.pool_spec, datacenter.pools):
-            specs[task.pool_spec] = specs.get(task.pool_spec, 0) + count
-    for spec, count in specs.items():
-        tasks = "1 task fits" if count == 1 else f"{count} tasks fit"
-        note(f"{tasks} nowhere: pool_spec {spec}, and no node is in it")
 
 
 Totals = tuple[float, float, int, int]  # watts, fragmentation in GPUs, wholly free GPUs, nodes in use

@@ -22,7 +22,7 @@ from wattpack.kube.config import read_config
 from wattpack.kube.dialects import find_dialect
 from wattpack.kube.hidden_names import hidden_names
 from wattpack.kube.hidden_words import hide_words
-from wattpack.kube.import_files import nodes_as_json, read_cluster_files
+from wattpack.kube.import_files import NODES_JSON, nodes_as_json, read_cluster_files
 from wattpack.kube.not_understood import NotUnderstood, in_words
 from wattpack.kube.objects import Node
 from wattpack.kube.place_pods import Task
@@ -34,7 +34,6 @@ TASKS = (
     *("creation_time", "deletion_time", "pool_spec"),
 )
 WRITTEN = ("nodes.csv", "tasks.csv", "placements.csv")
-NODES_JSON = "nodes.json"  # labels and taints of the nodes: where a pod that is asked about may go
 LEFT_OUT = "left-out.csv"  # every node and pod that was left out: the table names the first few
 OTHERS = (NODES_JSON, LEFT_OUT, NOT_UNDERSTOOD)  # where there is anything to write
 LEFT_OUT_COLUMNS = ("kind", "namespace", "name", "reason")

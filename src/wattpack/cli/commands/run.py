@@ -10,7 +10,7 @@ from wattpack.cli.options import note_power
 from wattpack.cli.outputs import EXPERIMENT, check_folder
 from wattpack.cli.plugins import load_plugins
 from wattpack.cli.progress import progress_bar
-from wattpack.cli.provenance import provenance_of, raise_if_failed, timed_provenance
+from wattpack.cli.provenance import note_never_fit, provenance_of, raise_if_failed, timed_provenance
 from wattpack.cli.show_results import print_curves, print_paths, print_runs_in_time, print_steady_states
 from wattpack.experiments.curves import Results
 from wattpack.experiments.runner import Outcome, run_experiment, summarise
@@ -87,6 +87,7 @@ def run_command(
         print_paths(time=out / "time.csv", report=time_page)
     for line in choices:
         print(line)
+    note_never_fit(loaded.inputs)
     raise_if_failed(outcome)
 
 

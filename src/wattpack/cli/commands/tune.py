@@ -12,6 +12,7 @@ from wattpack.cli.options import note_power, profile_option
 from wattpack.cli.outputs import EXPERIMENT, check_folder
 from wattpack.cli.plugins import load_plugins
 from wattpack.cli.progress import progress_bar
+from wattpack.cli.provenance import note_never_fit
 from wattpack.datasets import alibaba2023
 from wattpack.datasets.edits import short_name, with_edits
 from wattpack.datasets.inflation import UP_TO
@@ -152,6 +153,7 @@ def tune_command(
     tuned = tune(wanted, out, progress_bar, candidates, on, workers, plugins)
     write_pareto(out / "pareto.csv", tuned, wanted.compared_with[0])
     show(tuned, wanted, out, write_figure(tuned, wanted, out))
+    note_never_fit(tuned.inputs)
 
 
 def _loads(text: str | None, with_steady: bool) -> tuple[float, ...]:

@@ -67,6 +67,7 @@ class Tuned:
     checked: dict[str, Measured]  # the front and the two best, on fresh seeds
     advice: Advice
     outcome: Outcome
+    inputs: Inputs
     choices: tuple[str, ...] = ()  # what `auto` chose and why, if it was a candidate
 
 
@@ -103,7 +104,7 @@ def tune(
     checked = {one.policy: one for one in fresh}
     advice = advise(order[0], order[1] if len(order) > 1 else None, checked, bases)
     everything = tuple(sorted(found.values(), key=lambda one: (-len(one.seeds), -one.saving)))
-    return Tuned(everything, dropped, tuple(on_front), checked, advice, runs.outcome, runs.choices())
+    return Tuned(everything, dropped, tuple(on_front), checked, advice, runs.outcome, runs.inputs, runs.choices())
 
 
 def rungs(seeds: int) -> list[int]:

@@ -66,6 +66,8 @@ function show(answer, come) {
 }
 
 function part(box, found) {
+  if (found.closed) box.append(element("p", `${found.closed}.`, "note"));
+  if (found.not_open.length) box.append(table(["Not open to the pod", "Nodes", "Which"], found.not_open.map((one) => [one.why, number(one.count, 0), one.nodes.join(", ") + (one.count > one.nodes.length ? ", …" : "")]), "Nodes that are not open to the pod"));
   if (found.tasks > 1) {
     const rows = found.rows.map((row) => [row.task, row.text, row.node || "nowhere", row.gpus, row.cost ? signed(row.cost.watts, 1) : "", row.cost ? signed(row.cost.fragmentation_gpus, 2) : "", row.missing]);
     box.append(table(["Task", "Asks for", "Node", "GPUs", "Watts", "Fragmented GPUs", "Missing"], rows, "The tasks, one after another"));
