@@ -17,9 +17,11 @@ from wattpack import files
 from wattpack.errors import RunError, UserError
 from wattpack.experiments.plugins import Plugin, import_plugin
 from wattpack.files import (
+    inputs_kept,
     is_standard_output,
     make_folder,
     make_private,
+    note_input,
     private_temporary_folder,
     remove_leftovers,
     write_text,
@@ -158,6 +160,31 @@ def test_what_killed_commands_left_is_removed_at_once_and_what_others_write_is_n
     os.utime(elsewhere, (0, 0))
     remove_leftovers(tmp_path)
     assert not elsewhere.exists()
+
+
+def test_an_old_temporary_file_that_is_not_ours_stays(tmp_path: Path) -> None:
+    theirs = tmp_path / ".draft.tmp"
+    theirs.write_text("a user's own")
+    os.utime(theirs, (0, 0))
+    make_folder(tmp_path)
+    assert theirs.read_text() == "a user's own"
+
+
+@pytest.mark.parametrize("by", ["its name", "another name", "a link", "a hard link"])
+def test_what_a_command_has_read_it_does_not_write_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by: str) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("in.csv").write_text("theirs")
+    Path("link").symlink_to("in.csv")
+    os.link("in.csv", "hard")
+    names = {"its name": "in.csv", "another name": f"../{tmp_path.name}//in.csv", "a link": "link"}
+    with inputs_kept():
+        note_input(Path("in.csv"))
+        with pytest.raises(UserError, match="is the input in.csv too"):
+            write_text(Path(names.get(by, "hard")), "ours")
+        assert Path("in.csv").read_text() == "theirs"
+        write_text(Path("out.csv"), "ours")
+    write_text(Path("in.csv"), "ours")  # by another command, or from Python
+    assert Path("in.csv").read_text() == "ours"
 
 
 def test_a_command_that_is_killed_while_it_writes_leaves_nothing_for_long(tmp_path: Path) -> None:

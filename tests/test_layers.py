@@ -25,7 +25,7 @@ MAY_IMPORT = {
     "model": {"errors", "jit"},
     "policies": {"errors", "jit", "model"},
     "engine": {"errors", "frames", "jit", "model"},
-    "datasets": {"errors", "model"},
+    "datasets": GROUND | {"model"},
     "optimise": GROUND | {"jit", "model", "policies", "engine", "datasets"},
     "choose": GROUND | {"jit", "model", "policies", "engine", "datasets"},
     "energy": {"errors", "model", "engine", "datasets"},

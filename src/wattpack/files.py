@@ -1,6 +1,7 @@
 """The one place that writes: plain files whole or not at all, devices and pipes as they are, folders for us alone.
 
 Nothing here knows what is written. `write_whole` says what happens to a link, a device, a FIFO, standard output.
+Who reads a file of the user's says so (`note_input`): no command writes to what it has read.
 """
 
 from __future__ import annotations
@@ -35,6 +36,8 @@ def say(text: str) -> None:
     if sys.stderr is not None:
         print(f"wattpack: {' '.join(text.splitlines())}", file=sys.stderr, flush=True)
 
+
+_inputs: dict[Path, Path] | None = None  # files that this command has read, and how they were named
 
 _temporaries: set[Path] = set()  # files and folders that must not outlive the process
 
@@ -78,6 +81,35 @@ def why(fault: OSError) -> str:
     return fault.strerror or type(fault).__name__
 
 
+@contextlib.contextmanager
+def inputs_kept() -> Iterator[None]:
+    """For one command: a file that it has read as an input is not written to, whatever the output is called."""
+    global _inputs
+    before, _inputs = _inputs, {}
+    try:
+        yield
+    finally:
+        _inputs = before
+
+
+def note_input(path: Path) -> None:
+    """The user's file `path` is read. A file of our own that is read and written again is no input."""
+    if _inputs is not None:
+        _inputs.setdefault(Path(os.path.realpath(path)), path)
+
+
+def inputs_read() -> list[Path]:
+    return [] if _inputs is None else list(_inputs.values())
+
+
+def _refuse_input(path: Path) -> None:
+    """The same file by any name: links, hard links, `/dev/fd/3`. A device may well be read and written."""
+    for real, named in list((_inputs or {}).items()):
+        with contextlib.suppress(OSError):  # one of them is not there
+            if path.samefile(real) and path.is_file():
+                raise UserError(f"{path}: is the input {named} too, which would be lost, expected another file")
+
+
 def is_standard_output(path: Path) -> bool:
     """Whether `path` names standard output, or the plain file that it goes to."""
     if str(path) in STANDARD_OUTPUT:
@@ -99,7 +131,9 @@ def write_whole(path: Path, write: Callable[[Path], object], durable: bool = Tru
     try:
         if is_standard_output(path):
             _write_to_stdout(write)
-        elif is_written_through(path):
+            return
+        _refuse_input(path)
+        if is_written_through(path):
             _write_through(path, write)
         else:
             _replace(Path(os.path.realpath(path)), write, durable)
@@ -207,9 +241,9 @@ def _process_space() -> str:
     return ""
 
 
-def remove_leftovers(folder: Path, pattern: str = ".*.tmp") -> None:
-    """Remove temporary files of commands that were killed: those of dead processes, and any that are old."""
-    for leftover in folder.glob(pattern):
+def remove_leftovers(folder: Path) -> None:
+    """Remove our temporary files of commands that were killed: those of dead processes, and any that are old."""
+    for leftover in folder.glob(".wattpack-*.tmp"):
         with contextlib.suppress(OSError):
             if _is_dead(leftover.name) or leftover.lstat().st_mtime < time.time() - ABANDONED_S:
                 leftover.unlink()

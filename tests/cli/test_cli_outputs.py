@@ -86,6 +86,38 @@ def test_an_experiment_that_would_overwrite_itself_is_refused(inputs: Path, caps
     assert (inputs / "out" / "experiment.json").read_text() == text
 
 
+@pytest.mark.parametrize("source", ["trace", "datacenter"])
+def test_a_file_that_an_experiment_names_is_not_overwritten_by_its_results(
+    inputs: Path, capsys: pytest.CaptureFixture[str], source: str
+) -> None:
+    named = {"datacenter": "nodes.csv", "trace": "tasks.csv"}
+    before = (inputs / named[source]).read_bytes()
+    (inputs / "summary.csv").write_bytes(before)
+    named[source] = "summary.csv"
+    (inputs / "e.toml").write_text('policy = "fgd"\nseeds = 1\n' + "".join(f'{k} = "{v}"\n' for k, v in named.items()))
+    assert "is the input" in refused(["run", "e.toml", "--out", "."], capsys)
+    assert (inputs / "summary.csv").read_bytes() == before
+
+
+def test_the_list_that_is_read_beside_a_node_file_is_not_overwritten(
+    inputs: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    listed = "pod,node,resource\ndefault/claims,g2-a,gpu.example.com\n"
+    (inputs / "not-understood.csv").write_text(listed)
+    assert "is the input" in refused([*REPLAY, "--decisions", "not-understood.csv"], capsys)
+    assert (inputs / "not-understood.csv").read_text() == listed
+
+
+def test_an_open_descriptor_of_an_input_gets_nothing(inputs: Path) -> None:
+    before = (inputs / "tasks.csv").read_bytes()
+    with (inputs / "tasks.csv").open("ab") as opened:
+        command = [sys.executable, "-m", "wattpack", *REPLAY, "--decisions", f"/dev/fd/{opened.fileno()}"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, pass_fds=(opened.fileno(),))
+    assert (done.returncode, len(done.stderr.splitlines())) == (2, 1), done.stderr
+    assert "is the input" in done.stderr
+    assert (inputs / "tasks.csv").read_bytes() == before
+
+
 @pytest.mark.parametrize("pair", [("a.csv", "a.csv"), ("a.csv", "./a.csv"), ("-", "-"), ("-", "/dev/stdout")])
 def test_two_outputs_that_are_one_are_refused(
     inputs: Path, capsys: pytest.CaptureFixture[str], pair: tuple[str, str]

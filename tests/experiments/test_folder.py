@@ -207,7 +207,7 @@ def test_only_abandoned_temporary_files_are_removed(tmp_path: Path) -> None:
     ResultsFolder(tmp_path)
     runs = tmp_path / "runs"
     runs.mkdir()
-    old, new = runs / ".old.parquet.1.tmp", runs / ".new.parquet.2.tmp"
+    old, new = runs / ".wattpack-old.tmp", runs / ".wattpack-new.tmp"
     old.touch()
     new.touch()
     os.utime(old, (time.time() - 7200,) * 2)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
+from collections.abc import Mapping, Sequence
 
 from fuzz.case import Case, Entry, Folder, Link
 from fuzz.run import Result, Runner
+from wattpack.cli import OUTPUTS
 
 CODES = (0, 1, 2)  # done; a run failed; the input is wrong
 ERROR = "wattpack: "  # how the one line of an error begins
@@ -27,6 +30,17 @@ NOTES = tuple(
         r"\d+ (node takes|nodes take) no new task( with GPUs)?: .*",  # closed nodes of an import
         r"\d+ tasks? stays? \(held, or on nodes that take no new ones\); the policy places the others",
         r"\d+ tasks? waits? for a node and (is|are) left out \(--pending: the policy places them too\)",
+        r".*: read as .*",  # a signal: its shape, and what was assumed of it
+        r".*: \d[0-9,]* time stamps without a time zone taken as UTC",
+        r".*: the file does not say whether its intensities are average or marginal",
+        r".*: taken as average intensities in g CO2e per kWh",
+        r".*: the tasks have no clock time; the run begins at its first time stamp, .*",
+        r".*: carbon intensity of electricity, life-cycle, \d{4}: .*",  # the source of a country's
+        r".*: backfill lets .* wait more than 10 times as long as fifo would .*",
+        r".*: \d[0-9,]* tasks? (still wait|without an end still run).*",
+        r".*: no task asks for a GPU, so the load stays 0 and there is nothing to compare",
+        r"tasks on .* stay on their model: no speed is known of it \(--allow-slower moves them\)",
+        r"(1 task fits|\d+ tasks fit) nowhere: pool_spec .*, and no node is in it",
         r"\d{4}-\d\d-\d\d [0-9:,]+ (INFO|WARNING|ERROR) .*",  # the log of `serve`
     )
 )
@@ -80,7 +94,28 @@ def changed_files(case: Case, result: Result) -> list[str]:
 
 def is_input(case: Case, name: str) -> bool:
     inside = name.removeprefix(f"{WORK}/")
+    if inside in outputs_of(case.words, case.files) and not is_named(case.words, inside):
+        return False  # laid out for an option that this line has lost: it is there like any other old file
     return not any(inside == output or inside.startswith(f"{output}/") for output in case.outputs)
+
+
+def outputs_of(words: Sequence[str], files: Mapping[str, Entry]) -> set[str]:
+    """The files that are written to by this line, a link as what it leads to."""
+    pairs = [(word, words[place + 1]) for place, word in enumerate(words[:-1])]
+    pairs += [(option, value) for option, equals, value in (word.partition("=") for word in words) if equals]
+    named = [posixpath.normpath(value) for option, value in pairs if option in OUTPUTS]
+    found = {name: files.get(name) for name in named}
+    return {entry.target if isinstance(entry, Link) else name for name, entry in found.items()}
+
+
+def is_named(words: Sequence[str], name: str) -> bool:
+    """Whether a word that is no output has this file in it, as in `--carbon FILE:ZONE` and `"FILE --add T4-1"`."""
+    plain = [
+        word
+        for place, word in enumerate(words)
+        if word.partition("=")[0] not in OUTPUTS and (place == 0 or words[place - 1] not in OUTPUTS)
+    ]
+    return any(posixpath.normpath(part) == name for word in plain for part in re.split("[=: ]", word) if part)
 
 
 def told(case: Case, result: Result, found: list[str]) -> str:

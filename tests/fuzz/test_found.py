@@ -15,6 +15,8 @@ FILES = {"nodes.csv": NODES, "tasks.csv": TASKS}
 TIMED = b"name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,creation_time,duration\nt0,1000,1024,1,1000,,0,60\n"
 TIMED_FILES = {"nodes.csv": NODES, "tasks.csv": TIMED}
 IN_TIME = ("simulate", "--datacenter", "nodes.csv", "--trace", "tasks.csv", "--policy", "fgd")
+CAPS = b"cap,speed\n1,1\n0.5,0.7\n"
+PRICES = b"timestamp,price_per_kwh,currency\n2024-03-04T00:00Z,1,EUR\n2024-03-04T01:00Z,2,EUR\n"
 POD = b'{"kind": "Pod", "metadata": {"name": "p"}, "spec": {"containers": [{"name": "c"}]}}'
 CLUSTER = {
     "p.json": POD,
@@ -132,6 +134,34 @@ FOUND = {
     ),
     "a file for tasks that the results folder has too": Case(
         (*IN_TIME, "--out", "o", "--tasks-out", "o/time.csv"), {**TIMED_FILES, "o": Folder()}
+    ),
+    "a series of prices, of which it is said how it was read": Case(
+        (*IN_TIME, "--price", "prices.csv", "--out", "o"), {**TIMED_FILES, "prices.csv": PRICES}
+    ),
+    "an input that the experiment names, in the place of a result": Case(
+        ("run", "e.toml", "--out", "."),
+        {
+            "nodes.csv": NODES,
+            "summary.csv": TASKS,
+            "e.toml": b"policy = 'fgd'\nseeds = 1\ndatacenter = 'nodes.csv'\ntrace = 'summary.csv'\n",
+        },
+    ),
+    "a list beside the nodes that is read, as the file for decisions": Case(
+        (
+            *("replay", "--nodes", "nodes.csv", "--tasks", "tasks.csv", "--policy", "fgd"),
+            *("--decisions", "not-understood.csv"),
+        ),
+        {**FILES, "not-understood.csv": b"pod,node,resource\na/b,n0,gpu.example.com\n"},
+    ),
+    "a link to a table of caps, as the file for tasks": Case(
+        (*IN_TIME, "--cap", "0.5", "--cap-speed", "caps.csv", "--out", "o", "--tasks-out", "link"),
+        {**TIMED_FILES, "caps.csv": CAPS, "link": Link("caps.csv")},
+    ),
+    "an old file that the line does not read, as the file for tasks": Case(
+        (*IN_TIME, "--out", "o", "--tasks-out", "caps.csv"), {**TIMED_FILES, "caps.csv": CAPS}
+    ),
+    "a place for runs that is none, with a file for tasks": Case(
+        (*IN_TIME, "--out", "o", "--tasks-out", "t.csv", "--on", ""), TIMED_FILES
     ),
     "a file name of two lines": Case(("run", "a\nb.toml"), FILES),
 }

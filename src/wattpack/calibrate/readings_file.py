@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from wattpack.calibrate.sweep import CONTEXT, IDLE, KINDS, Reading
 from wattpack.errors import UserError
+from wattpack.files import note_input
 
 COLUMNS = (*Reading._fields, "gpu", "limit_w")
 MOST_BYTES, MOST_W = 1_000_000, 1e6
@@ -33,6 +34,7 @@ class Readings(NamedTuple):
 def read_readings(file: Path) -> Readings:
     try:
         with file.open("rb") as opened:
+            note_input(file)
             data = opened.read(MOST_BYTES + 1)
     except OSError as fault:
         raise UserError(f"{file}: {fault.strerror or fault}, expected a file of --readings") from None

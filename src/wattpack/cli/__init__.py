@@ -100,6 +100,8 @@ given_words: ContextVar[tuple[str, ...]] = ContextVar("given_words", default=())
 OUTPUTS = ("--out", "--decisions", "--series", "--placements-out", "--tasks-out", "--readings", "--figure")
 
 
+SERVICES = ("serve", "ui")
+
 # Options that may stand alone: without a value they mean this one.
 ALONE = {"--sleep": "on", "--consolidate": "on"}
 
@@ -212,12 +214,18 @@ def _run(words: list[str]) -> tuple[int, str]:
 
 
 def _run_command(words: list[str]) -> tuple[int, str]:
+    from contextlib import nullcontext
+
     from cyclopts import CycloptsError
+
+    from wattpack.files import inputs_kept
 
     _set_width()
     try:
         app = new_app()
-        app(_with_paths(words), exit_on_error=False, print_error=False, result_action="return_value")
+        # A service reads what it has written, like an upload of its page, as often as it is asked to.
+        with nullcontext() if words[0] in SERVICES else inputs_kept():
+            app(_with_paths(words), exit_on_error=False, print_error=False, result_action="return_value")
     except UserError as fault:
         return 2, str(fault)
     except CycloptsError as fault:

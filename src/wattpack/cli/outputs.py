@@ -16,7 +16,7 @@ from wattpack.datasets import alibaba2023
 from wattpack.datasets.edits import split_edits
 from wattpack.datasets.sources import DATACENTERS
 from wattpack.errors import UserError
-from wattpack.files import is_standard_output, is_written_through, remove_leftovers, why
+from wattpack.files import inputs_read, is_standard_output, is_written_through, remove_leftovers, why
 
 Input = str | Path | None  # a file, a built-in name, or not given
 EXPERIMENT = (
@@ -37,12 +37,12 @@ def check_files(outputs: Mapping[str, Path | None], inputs: Iterable[Input]) -> 
     for option, path in given.items():
         if is_standard_output(path):
             continue
+        _refuse_inputs(option, path, sources)
         if is_written_through(path):
             if not os.access(path, os.W_OK):
                 raise UserError(f"{option} {path}: cannot be written, expected a device or FIFO that may be written to")
             continue
         _check_plain(option, path)
-        _refuse_inputs(option, path, sources)
     options = list(given)
     for place, option in enumerate(options):
         for other in options[:place]:
@@ -101,15 +101,16 @@ def _check_plain(option: str, path: Path) -> None:
             raise UserError(f"{option} {path}: cannot be written (no folder {target.parent}), {PLAIN}")
         if not os.access(target.parent, os.W_OK | os.X_OK):
             raise UserError(f"{option} {path}: cannot be written ({target.parent} may not be written to), {PLAIN}")
-        remove_leftovers(target.parent, ".wattpack-*.tmp")
+        remove_leftovers(target.parent)
     except OSError as fault:
         raise UserError(f"{option} {path}: cannot be written ({why(fault)}), {PLAIN}") from None
 
 
 def _files(inputs: Iterable[Input]) -> list[Path]:
+    """The files among `inputs`, and those that were read by now: a file may name others, as an experiment does."""
     names = (*DATACENTERS, *alibaba2023.TRACES)
     given = (split_edits(found)[0] if isinstance(found, str) else found for found in inputs)
-    return [Path(found) for found in given if found is not None and str(found) not in names]
+    return [*(Path(found) for found in given if found is not None and str(found) not in names), *inputs_read()]
 
 
 def _refuse_inputs(option: str, path: Path, inputs: Iterable[Path]) -> None:

@@ -7,6 +7,7 @@ import stat
 from pathlib import Path
 
 from wattpack.errors import UserError
+from wattpack.files import note_input
 
 MAX_STREAM_BYTES = 100_000_000  # of a pipe or a device, whose size nobody knows before: /dev/zero has no end
 
@@ -15,6 +16,7 @@ def read_bytes_up_to(path: Path, most: int, expected: str) -> bytes:
     """The whole file; a fault is one line that says what was `expected`."""
     try:
         with path.open("rb") as file:
+            note_input(path)
             about = os.fstat(file.fileno())
             size = about.st_size
             if not stat.S_ISREG(about.st_mode):

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from wattpack.errors import UserError, one_line
-from wattpack.files import private_temporary_folder, write_whole
+from wattpack.files import note_input, private_temporary_folder, write_whole
 
 
 @dataclass(frozen=True)
@@ -33,6 +33,7 @@ def read_plugins(files: Iterable[str | Path | Plugin]) -> tuple[Plugin, ...]:
             plugins.append(Plugin(str(file), file.read_bytes()))
         except OSError:
             raise UserError(f"{file}: cannot be read, expected a Python file that calls wattpack.register") from None
+        note_input(file)
     return tuple(plugins)
 
 

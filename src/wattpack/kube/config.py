@@ -12,6 +12,7 @@ from wattpack.datasets.power_files import load_power
 from wattpack.datasets.sources import load_trace
 from wattpack.engine.runs.learning import LEARNT
 from wattpack.errors import UserError
+from wattpack.files import note_input
 from wattpack.kube.auto import Auto
 from wattpack.kube.cluster import Cluster
 from wattpack.kube.dialects import ALL, find_dialect
@@ -254,6 +255,7 @@ def read_all(file: Path | None) -> tuple[Config, list[str]]:
 def _content(file: Path) -> bytes:
     if found := nul_faults(str(file), "--config"):
         raise UserError(found[0])
+    note_input(file)
     try:
         return file.read_bytes()
     except OSError as fault:

@@ -19,7 +19,7 @@ import msgspec
 import yaml
 
 from wattpack.errors import UserError
-from wattpack.files import temporary_path
+from wattpack.files import note_input, temporary_path
 from wattpack.kube.exec_program import ExecProgram
 
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
@@ -152,6 +152,7 @@ def _read(file: Path) -> dict[str, Any]:
     """current-context, and clusters, users and contexts by name, of one file. An empty file has none."""
     try:
         read = yaml.safe_load(file.read_text(encoding="utf-8"))
+        note_input(file)
         if read is None:
             read = {}
         found: dict[str, Any] = {"current-context": msgspec.convert(read.get("current-context") or "", str)}
@@ -183,7 +184,9 @@ def _named(merged: dict[str, dict[str, Entry]], kind: str, name: str, where: str
 
 def _beside(file: Path, path: Any) -> Path:
     """Paths in a kubeconfig are relative to the file."""
-    return file.parent / str(path)
+    beside = file.parent / str(path)
+    note_input(beside)
+    return beside
 
 
 def _text(file: Path) -> str:

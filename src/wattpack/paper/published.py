@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from wattpack.errors import UserError
 from wattpack.experiments.curves import Curves, Results, at
-from wattpack.files import write_text
+from wattpack.files import note_input, write_text
 from wattpack.model.power import GPU_MILLI
 
 Array = NDArray[np.float64]
@@ -67,6 +67,7 @@ def read_published(folder: Path) -> dict[str, dict[Key, Array]]:
 def _read_file(file: Path) -> dict[Key, Array]:
     try:
         with file.open(newline="", encoding="utf-8-sig") as text:
+            note_input(file)
             rows = list(csv.DictReader(text))
     except OSError as fault:
         raise UserError(f"{file}: cannot be read ({fault.strerror}), expected published results") from None

@@ -11,6 +11,7 @@ from wattpack.cli.consoles import wide_console
 from wattpack.cli.outputs import check_files, words_beside
 from wattpack.cli.streams import note
 from wattpack.errors import UserError
+from wattpack.files import note_input
 
 if TYPE_CHECKING:
     from wattpack.calibrate.fleet_fit import FleetFit
@@ -93,6 +94,7 @@ def read_token(file: Path | None) -> str:
         return ""
     try:
         with file.open("rb") as opened:
+            note_input(file)
             token = opened.read(MOST_TOKEN_BYTES + 1).decode("ascii").strip()
     except (OSError, UnicodeDecodeError) as fault:
         raise UserError(f"{file}: {getattr(fault, 'strerror', None) or 'not a token'}, expected a token") from None

@@ -18,6 +18,7 @@ from wattpack.engine.moments.record import OUTCOMES
 from wattpack.engine.runs.record import gpu_index_text
 from wattpack.errors import UserError
 from wattpack.experiments.advise import run_advice, with_defaults
+from wattpack.experiments.executors import check_executor
 from wattpack.experiments.overtaken import overtaken_lines
 from wattpack.experiments.runner import run_experiment, summarise_timed
 from wattpack.experiments.scenario import choice_lines
@@ -262,6 +263,7 @@ def simulate_command(
     check_folder(out, (*WRITTEN, *(["advice.csv"] if advise else [])), inputs)
     check_files({"--tasks-out": tasks_out}, inputs)
     check_apart(out, WRITTEN, "--tasks-out", tasks_out)
+    check_executor(on, workers)  # before the tasks of the first run are written
     note_power(profile, power)
     say_if_compiling(MOMENTS)
     if tasks_out is not None:
