@@ -179,7 +179,7 @@ def test_what_a_command_has_read_it_does_not_write_to(tmp_path: Path, monkeypatc
     names = {"its name": "in.csv", "another name": f"../{tmp_path.name}//in.csv", "a link": "link"}
     with inputs_kept():
         note_input(Path("in.csv"))
-        with pytest.raises(UserError, match="is the input in.csv too"):
+        with pytest.raises(UserError, match=r"is the input in\.csv too"):
             write_text(Path(names.get(by, "hard")), "ours")
         assert Path("in.csv").read_text() == "theirs"
         write_text(Path("out.csv"), "ours")
