@@ -1,8 +1,8 @@
 """`python -m benchmarks [NAME ...] [--out FOLDER]`; all by default. NAME: see NAMES.
 
 `python -m benchmarks fleets [OPTIONS]` tries policies on random fleets, `python -m benchmarks month [OPTIONS]` runs
-them in time, `python -m benchmarks sleep [OPTIONS]` with nodes that sleep; they have options of their own and are none
-of all.
+them in time, `python -m benchmarks sleep [OPTIONS]` with nodes that sleep, `python -m benchmarks schedulers [OPTIONS]`
+compares the schedulers that people run; they have options of their own and are none of all.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def can_have_browser() -> bool:
 
 
 def main() -> None:
-    if sys.argv[1:2] in (["fleets"], ["month"], ["sleep"]):
+    if sys.argv[1:2] in (["fleets"], ["month"], ["sleep"], ["schedulers"]):
         importlib.import_module(f"benchmarks.{sys.argv[1]}").main(sys.argv[2:])
         return
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
