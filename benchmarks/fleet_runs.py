@@ -21,7 +21,7 @@ from wattpack.experiments.digests import digest
 from wattpack.experiments.fill_up import run_seed
 from wattpack.experiments.steady import run_steady
 from wattpack.files import make_folder
-from wattpack.jit import source_digest
+from wattpack.jit.sources import source_digest
 from wattpack.model.nodes import Datacenter
 from wattpack.model.power import PROFILES
 from wattpack.optimise.bound.fill_up_lp import FillUpLp, Served

@@ -26,7 +26,9 @@ def percent(policy: str, datacenter: str, load: float, against: str = "kube", pr
 
 
 def grar(policy: str, datacenter: str) -> float:
-    return float(np.mean([row["grar"][3] for row in ROWS if (row["policy"], row["datacenter"]) == (policy, datacenter)]))
+    return float(
+        np.mean([row["grar"][3] for row in ROWS if (row["policy"], row["datacenter"]) == (policy, datacenter)])
+    )
 
 
 def test_every_table_of_the_page_is_that_of_the_results() -> None:

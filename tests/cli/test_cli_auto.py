@@ -54,7 +54,7 @@ def test_explain_at_a_time_chooses_as_simulate_does(tmp_path: Path, capsys: pyte
 
 def test_policies_lists_it(capsys: pytest.CaptureFixture[str]) -> None:
     main(["policies"])
-    assert re.search(r"^auto +chooses", capsys.readouterr().out, re.M)
+    assert re.search(r"^  auto +chooses", capsys.readouterr().out, re.M)
 
 
 def test_compare_says_it_in_its_output_its_report_and_experiment_json(

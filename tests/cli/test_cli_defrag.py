@@ -178,10 +178,10 @@ def test_replay_sends_no_running_task_to_a_slower_gpu_unless_told(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """`pwr` likes the T4 best. Kept from it, big and share-1 go to G2 nodes, and share-2 shares share-1's GPU."""
-    found = replayed(tmp_path)
+    found = replayed(tmp_path, "--pending")
     assert (found["big"], found["share-1"], found["share-2"]) == ("g2-a", "g2-a", "g2-a")
     assert "1 node becomes empty: t4-a\n  switching it off saves 85 W more" in capsys.readouterr().out
-    free = replayed(tmp_path, "--allow-slower")
+    free = replayed(tmp_path, "--pending", "--allow-slower")
     assert (free["big"], free["share-1"]) == ("t4-a", "t4-a")
 
 

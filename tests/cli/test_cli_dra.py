@@ -99,7 +99,7 @@ def test_a_share_asked_for_by_annotation_goes_to_no_gpu_that_claims_give_out(
     assert "decision: fgd: t4 GPU 0 chosen among 1 node that fits of 1" in capsys.readouterr().out
     main(["import", *both, "--out", str(tmp_path), "--strict"])
     decisions = tmp_path / "decisions.csv"
-    files = ["--nodes", str(tmp_path / "nodes.csv"), "--tasks", str(tmp_path / "tasks.csv")]
+    files = ["--nodes", str(tmp_path / "nodes.csv"), "--tasks", str(tmp_path / "tasks.csv"), "--pending"]
     main(["replay", *files, "--placements", str(tmp_path / "placements.csv"), *POLICY, "--decisions", str(decisions)])
     assert {row["task"]: row["node"] for row in rows(decisions)}["team/kai"] == "t4"
     nodes = {row["sn"]: row["pool"] for row in rows(tmp_path / "nodes.csv")}

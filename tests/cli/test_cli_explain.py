@@ -54,8 +54,11 @@ def test_an_unknown_task_is_one_line_and_exit_2(tmp_path: Path, capsys: pytest.C
 def test_policies_lists_every_policy_with_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     main(["policies"])
     lines = capsys.readouterr().out.splitlines()
-    names = [line.split()[0] for line in lines]
+    headings = [line for line in lines if not line.startswith("  ")]
+    assert headings == ["of the papers:", "of wattpack:", "of schedulers that people run:"]
+    names = [line.split()[0] for line in lines if line.startswith("  ")]
     assert names[:7] == ["fgd", "pwr", "bestfit", "dotprod", "gpupacking", "gpuclustering", "random"]
+    assert {"kube", "kubepack", "volcano", "kai", "hami", "yunikorn", "slurm", "ocs", "auto"} < set(names)
     assert all(len(line.split()) > 2 for line in lines)
 
 

@@ -46,6 +46,8 @@ class NodeRecord(Protocol):
     gpus: int
     model: int
     tasks: int
+    no_cpu: int
+    no_memory: int
     fragmentation: float
     cpu_power_mw: int
     gpu_power_mw: int
@@ -63,8 +65,6 @@ class NodeRecord(Protocol):
     socket_max_mw: int
     base_mw: int
     kinds: NDArray[np.int16]
-    no_cpu: int
-    no_memory: int
     cpu_model: int
     changed_at: int
     fragmentation_micro: Integers
