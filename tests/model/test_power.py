@@ -8,12 +8,14 @@ from builders import class_of, make_datacenter, make_engine, make_node, make_tar
 from cases import clusters
 from reference import Node
 from wattpack.datasets import alibaba2023
+from wattpack.datasets.sources import DATACENTERS, load_datacenter
 from wattpack.engine.core.engine import Engine
 from wattpack.engine.core.state import CPU_POWER, GPU_POWER
 from wattpack.engine.runs.arrivals import simulate
 from wattpack.errors import UserError
 from wattpack.model.power import (
     PAPER,
+    VCPU_MILLI_PER_CORE,
     CpuPower,
     GpuPower,
     PowerProfile,
@@ -183,3 +185,16 @@ def make_profile(gpu: GpuPower, cpu: CpuPower) -> PowerProfile:
 
 def test_a_datacenter_without_models_has_an_empty_table() -> None:
     assert draw_table_mw((), PAPER).shape == (0, 1001)
+
+
+@pytest.mark.parametrize("name", list(DATACENTERS))
+def test_nodes_of_built_in_datacenters_draw_what_the_paper_counts(name: str) -> None:
+    """Whose cores at work are all less floor(free vCPU / 2): these nodes have whole cores."""
+    nodes = load_datacenter(name).records()
+    for i in dict(zip(nodes.cpu_milli.tolist(), range(len(nodes)), strict=True)).values():
+        node = nodes[i]
+        for free in range(0, int(node.cpu_milli) + 1, 500):
+            at_work = node.cores - free // VCPU_MILLI_PER_CORE
+            active = -(-at_work // node.socket_cores)
+            idle_mw = (node.sockets - active) * node.socket_idle_mw
+            assert cpu_power_mw(node, free) == active * node.socket_max_mw + idle_mw
