@@ -18,8 +18,13 @@ __version__ = "0.1.0"
 
 TYPE_CHECKING = False  # `typing` takes 12 ms to import
 if TYPE_CHECKING:
-    from typing import Any
-
+    from wattpack.answers.bound import Bounds, bound
+    from wattpack.answers.experiment import ExperimentRun, run_experiment
+    from wattpack.answers.explain import Explained, explain
+    from wattpack.answers.import_trace import ImportedTrace, import_trace
+    from wattpack.answers.plan import Planned, plan
+    from wattpack.answers.tune import Tuning, tune
+    from wattpack.answers.tune_sleep import SleepTuning, tune_sleep
     from wattpack.comparison import Comparison, compare
     from wattpack.datasets.power_files import load_power
     from wattpack.datasets.sources import load_datacenter, load_trace
@@ -35,6 +40,8 @@ if TYPE_CHECKING:
     from wattpack.model.power import PROFILES, PowerProfile
     from wattpack.model.tasks import TaskClass, Workload
     from wattpack.policies import register
+    from wattpack.policies.listing import PolicyList
+    from wattpack.policies.listing import listed as policies
 
 _HOME = {
     "load_datacenter": "datasets.sources",
@@ -44,6 +51,20 @@ _HOME = {
     "choose_policy": "experiments.simulate",
     "compare": "comparison",
     "Comparison": "comparison",
+    "Bounds": "answers.bound",
+    "bound": "answers.bound",
+    "ExperimentRun": "answers.experiment",
+    "run_experiment": "answers.experiment",
+    "Explained": "answers.explain",
+    "explain": "answers.explain",
+    "ImportedTrace": "answers.import_trace",
+    "import_trace": "answers.import_trace",
+    "Planned": "answers.plan",
+    "plan": "answers.plan",
+    "Tuning": "answers.tune",
+    "tune": "answers.tune",
+    "SleepTuning": "answers.tune_sleep",
+    "tune_sleep": "answers.tune_sleep",
     "Curves": "experiments.curves",
     "Run": "engine.runs.record",
     "TimedRun": "experiments.simulate_time",
@@ -58,6 +79,8 @@ _HOME = {
     "PowerProfile": "model.power",
     "kernel": "jit",
     "register": "policies",
+    "policies": "policies",
+    "PolicyList": "policies.listing",
     "check_policy": "experiments.policy_check.check",
     "UserError": "errors",
     "RunError": "errors",
@@ -65,38 +88,57 @@ _HOME = {
 __all__ = [
     "ANY_GPU",
     "PROFILES",
+    "Bounds",
     "Comparison",
     "Curves",
     "Datacenter",
+    "ExperimentRun",
+    "Explained",
+    "ImportedTrace",
     "Normalise",
     "Pick",
+    "Planned",
     "Policy",
+    "PolicyList",
     "PowerProfile",
     "Run",
     "RunError",
+    "SleepTuning",
     "TaskClass",
     "TimedRun",
+    "Tuning",
     "UserError",
     "Workload",
     "__version__",
+    "bound",
     "check_policy",
     "choose_policy",
     "compare",
+    "explain",
+    "import_trace",
     "kernel",
     "load_datacenter",
     "load_power",
     "load_trace",
+    "plan",
+    "policies",
     "register",
+    "run_experiment",
     "simulate",
+    "tune",
+    "tune_sleep",
 ]
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module 'wattpack' has no attribute {name!r}")
-    from importlib import import_module
+if not TYPE_CHECKING:  # a type checker shall know all names, and refuse others
 
-    return getattr(import_module(f"wattpack.{_HOME[name]}"), name)
+    def __getattr__(name: str):
+        if name not in _HOME:
+            raise AttributeError(f"module 'wattpack' has no attribute {name!r}")
+        from importlib import import_module
+
+        home = import_module(f"wattpack.{_HOME[name]}")
+        return home if name == "policies" else getattr(home, name)  # a package that can be called
 
 
 def __dir__() -> list[str]:

@@ -18,7 +18,7 @@ import numpy as np
 from wattpack.errors import UserError
 from wattpack.experiments.compare import Compared
 from wattpack.experiments.compare import compare as run_comparison
-from wattpack.experiments.curves import at
+from wattpack.experiments.curves import Results, at
 from wattpack.experiments.summary import HEADER, summary_rows, write_summary
 from wattpack.files import make_folder
 from wattpack.frames import new_frame
@@ -59,8 +59,7 @@ class Comparison(Compared):
         Means over the seeds, `_std`: standard deviations over them; NaN at loads that no run reached. Units are in the
         names; `saving`, `grar` and `allocated` are fractions.
         """
-        columns = dict(zip(HEADER, zip(*summary_rows(self.results), strict=True), strict=False))
-        return new_frame({name: _typed(name, columns.get(name, ())) for name in HEADER})
+        return curves_frame(self.results)
 
     def plot(self, trace: str | None = None) -> Figure:
         """Savings, GRAR and power of all policies over load on `trace`, which may be left out if there is only one.
@@ -157,6 +156,12 @@ class Comparison(Compared):
         if trace not in self.traces:
             raise UserError(f"trace: {trace!r}, expected one of {', '.join(map(repr, self.traces)) or 'none'}")
         return trace
+
+
+def curves_frame(results: Results) -> DataFrame:
+    """The frame of `summary.csv`."""
+    columns = dict(zip(HEADER, zip(*summary_rows(results), strict=True), strict=False))
+    return new_frame({name: _typed(name, columns.get(name, ())) for name in HEADER})
 
 
 def _many(count: int, one: str, several: str) -> str:

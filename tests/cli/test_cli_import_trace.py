@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 from datasets.trace_files import FILES, HELIOS, pod
+from wattpack.answers.import_trace import FORMATS
 from wattpack.cli import main
-from wattpack.cli.commands.import_trace import FORMATS, import_trace_command
+from wattpack.cli.commands.import_trace import import_trace_command
 from wattpack.datasets.timed_files import has_times, read_timed_tasks
 
 GUIDE = Path(__file__).parents[2] / "docs" / "guide" / "traces.md"

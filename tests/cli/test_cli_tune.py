@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 
 from cli.files import write_nodes, write_tasks
+from wattpack.answers.tune import advice_lines
 from wattpack.cli import main
-from wattpack.cli.commands.tune import advice_lines
 from wattpack.experiments.runner import Outcome
 from wattpack.experiments.scenario import Inputs
 from wattpack.experiments.tune.measured import Measured, advise

@@ -10,8 +10,8 @@ import pytest
 from cli.files import write_nodes, write_timed_tasks
 from cli.test_cli_sleep import TASKS
 from report.test_report_time import numbers
+from wattpack.answers.tune_sleep import advice_lines
 from wattpack.cli import main
-from wattpack.cli.tune_sleep import advice_lines
 from wattpack.experiments.runner import Outcome
 from wattpack.experiments.sleep_and_caps import sleep_text
 from wattpack.experiments.tune.sleep import AWAKE, IDLE, RESERVE, Tried, TunedSleep, knobs_to_try

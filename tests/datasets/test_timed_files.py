@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from wattpack.cli.csv_output import write_timed_tasks
+from wattpack.answers.csv_output import write_timed_tasks
 from wattpack.datasets.timed_files import has_times, read_timed_tasks
 from wattpack.errors import UserError
 from wattpack.model.tasks import TaskClass, Workload

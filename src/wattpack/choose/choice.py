@@ -25,8 +25,6 @@ REMEMBERED = 64
 NEARLY = 0.01  # of GRAR below FGD at most
 WORTH_SAYING = 0.02  # share of the watts of what was chosen
 
-SUMMARY = "chooses the best of several expressions for your fleet by simulating them; stands alone, not in a mix"
-
 
 @dataclass(frozen=True)
 class Choice:

@@ -24,7 +24,7 @@ from wattpack.experiments.fill_up import run_seed
 from wattpack.experiments.simulate_time import TimedRun, simulate_in_time, timed_tasks_from
 from wattpack.experiments.spec.chosen import check_models, chosen_number, chosen_policy, chosen_profile, chosen_seed
 from wattpack.experiments.timed_fields import timed_of
-from wattpack.experiments.timed_options import QUEUE
+from wattpack.experiments.timed_options import QUEUE, Timed
 from wattpack.model.nodes import Datacenter
 from wattpack.model.power import PowerProfile
 from wattpack.model.target import Target
@@ -63,6 +63,12 @@ class InTime(TypedDict, total=False):
     cap_speed: str
     consolidate: bool | str | Mapping[str, str | float]
     bound: bool
+
+
+class QueuedInTime(InTime, total=False):
+    """The same with the queue, for functions that are always about runs in time."""
+
+    queue: str
 
 
 @overload
@@ -212,6 +218,13 @@ def simulate(
     return with_choice(run)
 
 
+def timed_of_words(given: Mapping[str, Any], function: str) -> Timed:
+    """The options of a run in time from keyword arguments of `function`."""
+    if unknown := [name for name in given if name not in QueuedInTime.__annotations__]:
+        raise TypeError(f"{function}() got an unexpected keyword argument {unknown[0]!r}")
+    return timed_of({name.removesuffix("_s"): value for name, value in given.items()})
+
+
 def _in_time(
     datacenter: Datacenter | str | Path,
     workload: Workload | str | Path,
@@ -223,9 +236,7 @@ def _in_time(
     times: tuple[Any, Any, Any, Any, Any],
     given: dict[str, Any],
 ) -> TimedRun:
-    if unknown := [name for name in given if name not in ("queue", *InTime.__annotations__)]:
-        raise TypeError(f"simulate() got an unexpected keyword argument {unknown[0]!r}")
-    timed = timed_of({name.removesuffix("_s"): value for name, value in given.items()})
+    timed = timed_of_words(given, "simulate")
     watts = chosen_profile(profile, power)
     nodes = as_datacenter(datacenter, watts)
     check_models(nodes, watts)

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from wattpack.errors import UserError
+from wattpack.frames import new_frame
 from wattpack.model.counted import counted
 from wattpack.model.node_record import KINDS as KINDS
 from wattpack.model.node_record import MAX_GPUS as MAX_GPUS
@@ -19,6 +20,9 @@ from wattpack.model.node_record import NOTES as NOTES
 from wattpack.model.node_record import empty_records
 from wattpack.model.pools import MAX_POOLS, OPEN, Pool
 from wattpack.model.power import GPU_MILLI, PAPER, VCPU_MILLI_PER_CORE, PowerProfile
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 MAX_BASE_W = 1e6  # of one node
 
@@ -104,6 +108,28 @@ class Datacenter:
     def gpu_milli(self) -> int:
         """GPU capacity in milli-GPU."""
         return int(self.gpus.sum()) * GPU_MILLI
+
+    def to_pandas(self) -> DataFrame:
+        """A row a node, with the columns of a file of nodes: `load_datacenter` takes it again.
+
+        `base_w` and `capacity_milli` are there where a node has its own, `pool` and `only` where there are pools.
+        """
+        columns: dict[str, Any] = {
+            "sn": list(self.names),
+            "cpu_milli": self.cpu_milli,
+            "memory_mib": self.memory_mib,
+            "gpu": self.gpus,
+            "model": [self.models[m] for m in self.model.tolist()],
+            "cpu_model": [self.cpu_models[m] for m in self.cpu_model.tolist()],
+        }
+        if self.pools != (OPEN,):
+            pools = [self.pools[p] for p in self.pool.tolist()]
+            columns |= {"pool": [pool.name for pool in pools], "only": [pool.only for pool in pools]}
+        if self.own_base_mw is not None:
+            columns["base_w"] = np.where(self.own_base_mw < 0, np.nan, self.own_base_mw / 1000)
+        if self.own_capacity_milli is not None:
+            columns["capacity_milli"] = np.where(self.own_capacity_milli < 0, np.nan, self.own_capacity_milli)
+        return new_frame(columns)
 
     def ordered(self, order: NDArray[np.int64]) -> Datacenter:
         """The same nodes in another node order."""

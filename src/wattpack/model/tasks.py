@@ -4,18 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wattpack.errors import UserError
+from wattpack.frames import new_frame
 from wattpack.model.nodes import Datacenter
 from wattpack.model.pools import pools_mask
 from wattpack.model.power import GPU_MILLI
 
 if TYPE_CHECKING:
+    from pandas import DataFrame
+
     from wattpack.model.timed_tasks import TimedTasks
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 MAX_MODELS = 62  # model sets are bits of one integer
 ANY_MODEL = -1  # all bits set
@@ -134,6 +140,21 @@ class Workload:
         """Milli-GPU that each task of the sequence asks for."""
         by_class = np.array([task.num_gpu * task.gpu_milli for task in self.classes], dtype=np.int64)
         return by_class[self.sequence] if len(self.classes) else np.zeros(0, dtype=np.int64)
+
+    def to_pandas(self) -> DataFrame:
+        """A row a task, with the columns of a file of tasks, times among them if it has any: `load_trace` takes it."""
+        columns: dict[str, Any] = {"name": [self.task_name(i) for i in range(len(self))]}
+        for name in TaskClass._fields:
+            values = [getattr(task, name) for task in self.classes]
+            if name != "pool_spec" or any(values):
+                columns[name] = [values[k] for k in self.sequence.tolist()]
+        if self.times is not None and not isinstance(self.times, UserError):
+            columns["creation_time"] = self.times.arrival_s
+            columns["duration"] = np.where(np.isinf(self.times.duration_s), np.nan, self.times.duration_s)
+            columns["kind"] = ["batch" if batch else "service" for batch in self.times.batch.tolist()]
+            columns |= {"qos": list(self.times.service_class), "owner": list(self.times.owner)}
+            columns["slack_s"] = self.times.slack_s
+        return new_frame(columns)
 
     def counts(self) -> NDArray[np.int64]:
         """Number of tasks of each class."""

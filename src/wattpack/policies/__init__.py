@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import sys
+from types import ModuleType
+from typing import TYPE_CHECKING
+
 from wattpack.errors import UserError
 from wattpack.model.policy import Policy
 from wattpack.policies.bestfit import BESTFIT
@@ -23,6 +27,9 @@ from wattpack.policies.schedulers.kubepack import KUBEPACK, KUBERATIO
 from wattpack.policies.schedulers.slurm import SLURM, SLURMLLN
 from wattpack.policies.schedulers.volcano import VOLCANO, VOLCANOPACK
 from wattpack.policies.schedulers.yunikorn import YUNIKORN, YUNIKORNPACK
+
+if TYPE_CHECKING:
+    from wattpack.policies.listing import PolicyList
 
 OF_WATTPACK = "of wattpack"
 RUN_BY_PEOPLE = "of schedulers that people run"
@@ -57,3 +64,15 @@ def groups() -> dict[str, list[Policy]]:
     """All policies under the headings by which they are listed; those registered by the user come last."""
     own = [policy for name, policy in REGISTRY.items() if name not in BUILT_IN]
     return {heading: list(group) for heading, group in GROUPS.items()} | ({YOUR_OWN: own} if own else {})
+
+
+class _Callable(ModuleType):
+    """`wattpack.policies` is this package as soon as anything imports it: called, it lists the policies."""
+
+    def __call__(self) -> PolicyList:
+        from wattpack.policies.listing import listed
+
+        return listed()
+
+
+sys.modules[__name__].__class__ = _Callable

@@ -19,6 +19,7 @@ MAX_WEIGHT = 1_000_000
 MAX_COMPONENTS = 100
 NUMBER = re.compile(r"([0-9]+\.?[0-9]*|\.[0-9]+)")
 AUTO = "auto"
+AUTO_SUMMARY = "chooses the best of several expressions for your fleet by simulating them; stands alone, not in a mix"
 FILL_UP, STEADY = "fill-up", "steady"  # regimes that `auto` chooses for: tasks only come, or come and go
 WORDS = {AUTO: "", f"{AUTO}@{FILL_UP}": FILL_UP, f"{AUTO}@{STEADY}": STEADY}  # the regime that each names
 

@@ -15,12 +15,11 @@ import msgspec
 from aiohttp import web
 
 from wattpack import __version__
-from wattpack.choose.choice import SUMMARY
 from wattpack.energy.zones import ZONES
 from wattpack.errors import UserError
 from wattpack.experiments.lineup import DEFAULT_POLICIES
 from wattpack.policies import REGISTRY
-from wattpack.policies.expression import AUTO
+from wattpack.policies.expression import AUTO, AUTO_SUMMARY
 from wattpack.report.style import label
 from wattpack.ui.answers import ENCODER, Choices, Done, PolicyLine, Words
 from wattpack.ui.as_words import command_of, python_of, words_of
@@ -88,7 +87,7 @@ class Routes:
         desk = self.desk
         datacenters = await desk.think(desk.sources.datacenter_lines)
         traces = await desk.think(desk.sources.trace_lines)
-        lines = {name: own.summary for name, own in REGISTRY.items()} | {AUTO: SUMMARY}
+        lines = {name: own.summary for name, own in REGISTRY.items()} | {AUTO: AUTO_SUMMARY}
         policies = [PolicyLine(name, label(name), text, name in DEFAULT_POLICIES) for name, text in lines.items()]
         zones = [(zone.iso3, f"{zone.name}, {zone.g_per_kwh:g} g CO2e per kWh") for zone in ZONES]
         return json_answer(

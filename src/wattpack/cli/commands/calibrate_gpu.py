@@ -6,7 +6,7 @@ import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from wattpack.cli.csv_output import write_csv
+from wattpack.answers.csv_output import write_csv
 from wattpack.cli.outputs import check_files, words_beside
 from wattpack.cli.streams import note
 from wattpack.errors import UserError

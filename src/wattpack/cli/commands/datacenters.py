@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from wattpack.cli.csv_output import write_csv
+from wattpack.answers.csv_output import write_csv
 from wattpack.cli.options import check_seed, note_power, profile_option
 from wattpack.cli.outputs import check_files, words_beside
 from wattpack.datasets.edits import split_edits

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from wattpack.cli.csv_output import write_csv
+from wattpack.answers.csv_output import write_csv
 from wattpack.cli.keep_speed import keep_speed
 from wattpack.cli.not_understood import nodes_with_others, with_closed_nodes
 from wattpack.cli.options import note_power, profile_option

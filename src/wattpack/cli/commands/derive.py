@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from wattpack.cli.csv_output import write_csv
+from wattpack.answers.csv_output import write_csv
 from wattpack.cli.options import check_seed
 from wattpack.cli.outputs import check_files, words_beside
 from wattpack.datasets import alibaba2023

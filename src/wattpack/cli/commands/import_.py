@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from wattpack.answers.csv_output import write_csv
 from wattpack.cli.ask_cluster import ask_cluster
-from wattpack.cli.csv_output import write_csv
 from wattpack.cli.import_table import Rename, assumed_of_lists, losses, print_table, table_of
 from wattpack.cli.not_understood import NOT_UNDERSTOOD
 from wattpack.cli.options import note_power, with_power

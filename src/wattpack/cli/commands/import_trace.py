@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 
-from wattpack.cli.csv_output import write_timed_tasks
+from wattpack.answers.csv_output import write_timed_tasks
+from wattpack.answers.import_trace import FORMATS, format_of, lines_of
 from wattpack.cli.outputs import check_files, words_beside
-from wattpack.datasets.formats import FORMATS as WITHOUT_CLUSTERS
-from wattpack.datasets.formats.format import Assumed, Format
-from wattpack.datasets.formats.imported import Imported, import_trace
+from wattpack.datasets.formats.format import Assumed
+from wattpack.datasets.formats.imported import import_trace
 from wattpack.errors import UserError
-from wattpack.kube import pod_trace
-
-FORMATS: dict[str, Format] = {**WITHOUT_CLUSTERS, pod_trace.FORMAT.name: pod_trace.FORMAT}
 
 
 def import_trace_command(
@@ -70,16 +66,15 @@ def import_trace_command(
         raise UserError(f"unknown format {format!r}, expected one of {', '.join(FORMATS)}")
     if file is None:
         raise UserError(f"import-trace {format}: no file, expected {FORMATS[format].summary}")
-    if nodes and format != pod_trace.FORMAT.name:
-        raise UserError(f"--nodes with format {format}, expected format {pod_trace.FORMAT.name}")
+    kind = format_of(format, nodes or [], "--nodes")
     check_files({"--out": out}, (file, *(nodes or [])))
     assumed = Assumed(vcpu_per_gpu, memory_gib_per_gpu, gpus_per_node, processors_per_gpu, time_zone)
-    kind = pod_trace.format_beside(nodes or ()) if format == pod_trace.FORMAT.name else FORMATS[format]
     imported = import_trace(kind, file, assumed, strict, gpu_only)
     if out is not None:
         write_timed_tasks(out, imported.tasks)
     with words_beside(out):
-        print_imported(imported, kind, assumed)
+        for line in lines_of(imported, kind, assumed):
+            print(line)
         if out is not None:
             print(f"wrote     {out}")
 
@@ -89,23 +84,3 @@ def print_formats() -> None:
         print(f"{found.name}: {found.summary}")
         for text in found.assumed_in_words(Assumed()):
             print(f"  assumed: {text}")
-
-
-def print_imported(imported: Imported, kind: Format, assumed: Assumed) -> None:
-    tasks = imported.tasks
-    milli = tasks.workload.gpu_request_milli()
-    days = tasks.arrival_s.max() / 86_400
-    on_clock = f", from {tasks.start:%Y-%m-%dT%H:%M:%SZ} on" if tasks.start else ""
-    print(f"read      {len(tasks):,} tasks of {imported.jobs:,} jobs, arriving over {days:,.1f} days{on_clock}")
-    at_start, endless = int((tasks.arrival_s == 0).sum()), int((tasks.duration_s == math.inf).sum())
-    print(f"          {(milli > 0).sum():,} with GPUs, {at_start:,} at time 0, {endless:,} never leave")
-    for reason, count in imported.not_tasks.items():
-        print(f"no tasks  {count:,} {kind.counted}s: {reason}")
-    if imported.refused:
-        print(f"refused   {imported.refused:,} {kind.counted}s")
-        for place, reason in imported.first_refused:
-            print(f"          {kind.counted} {place}: {reason}")
-        if imported.refused > len(imported.first_refused):
-            print(f"          and {imported.refused - len(imported.first_refused):,} more")
-    for text in (*kind.assumed_in_words(assumed), *kind.notes):
-        print(f"assumed   {text}")

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from rich.table import Table
-
+from wattpack.answers.csv_output import write_csv
+from wattpack.answers.plan import HEADER, rows, seeds_of, show
 from wattpack.cli.consoles import wide_console
-from wattpack.cli.csv_output import write_csv
 from wattpack.cli.options import note_power, profile_option
 from wattpack.cli.outputs import check_folder
 from wattpack.cli.plugins import load_plugins
@@ -15,29 +14,14 @@ from wattpack.cli.progress import progress_bar
 from wattpack.cli.show_results import print_paths
 from wattpack.cli.streams import note
 from wattpack.datasets import alibaba2023
-from wattpack.errors import UserError
 from wattpack.experiments.lineup import BASELINE
-from wattpack.experiments.plan import MOST, Plan, plan
-from wattpack.experiments.timed_experiment import DEFAULT_SEEDS
+from wattpack.experiments.plan import MOST, plan
 from wattpack.experiments.timed_fields import timed_of
-from wattpack.experiments.timed_options import shown_time
 from wattpack.jit import say_if_compiling
 from wattpack.model.durations import seconds_of
 from wattpack.report.provenance import never_fit
 
 WRITTEN = ("experiment.json", "time.csv", "plan.csv")
-HEADER = (
-    "nodes",
-    "keeps",
-    "wait_p50_s",
-    "wait_p95_s",
-    "wait_p99_s",
-    "waiting",
-    "refused",
-    "gpu_hours",
-    "kwh",
-    "mean_kw",
-)
 
 
 def plan_command(
@@ -136,68 +120,16 @@ def plan_command(
     words: dict[str, object] = {"load": load, "days": days, "arrivals": arrivals, "horizon": horizon, "queue": queue}
     words |= {"patience": patience, "budget_kw": budget_kw, "speed": speed}
     timed = timed_of(words | {"sleep": sleep, "cap": ",".join(cap) if cap else None, "cap_speed": cap_speed})
-    drawn = timed.load > 0 or trace in alibaba2023.TRACES
-    if seeds is not None and seeds != 1 and not drawn:
-        raise UserError(f"--seeds {seeds} with tasks at their own times: nothing is drawn, expected --load too")
+    wanted = seeds_of(seeds, timed.load, trace, "--seeds")
     watts = profile_option(profile, power)
     check_folder(out, WRITTEN, (datacenter, trace, *(plugin or []), power, speed, cap_speed, budget_kw))
     note_power(profile, power)
     say_if_compiling("wattpack.engine.moments.loop")
-    wanted = (DEFAULT_SEEDS if drawn else 1) if seeds is None else seeds
     with progress_bar("planning") as report:
         settings = (timed, node, limit_s, datacenter, trace, policy, wanted, out, watts, most)
         found = plan(*settings, report, on, workers, plugins)
     write_csv(out / "plan.csv", HEADER, rows(found))
-    show(found)
+    show(found, wide_console(120))
     print_paths(plan=out / "plan.csv")
     if found.nowhere:
         note(never_fit(found.nowhere))
-
-
-def rows(found: Plan) -> list[tuple[str, ...]]:
-    """A row for each number of nodes that was tried: waits of the worst seed, means of the rest."""
-    lines = []
-    for tried in found.tried:
-        worst = [tried.worst(name) for name in HEADER[2:7]]
-        waits = ["" if number != number else f"{number:.6g}" for number in worst]  # no task waited or started
-        means = [f"{tried.mean(name):.6g}" for name in HEADER[7:]]
-        keeps = "yes" if tried.wait_p99_s <= found.limit_s else "no"
-        lines.append((str(tried.nodes), keeps, *waits, *means))
-    return lines
-
-
-def show(found: Plan) -> None:
-    console, table = wide_console(120), Table(show_edge=False)
-    for name in ("nodes", "keeps it", "wait p50", "p95", "p99", "still waiting", "refused", "GPU-hours", "kWh", "kW"):
-        table.add_column(name, justify="right")
-    for nodes, keeps, p50, p95, p99, waiting, refused, *means in rows(found):
-        waits = [shown_wait(float(text)) if text else "-" for text in (p50, p95, p99)]
-        table.add_row(nodes, keeps, *waits, waiting, refused, *(f"{float(text):,.0f}" for text in means))
-    console.print(table)
-    limit, tried = shown_time(found.limit_s), len(found.tried)
-    answer = next((tried for tried in found.tried if tried.nodes == found.least), found.tried[-1])
-    for line in answer.choices:
-        print(f"With {answer.nodes:,} of {found.node_type}, {line}")
-    if (without_node := answer.worst("refused")) > 0:
-        of_all = f"{without_node:,.0f} of {answer.worst('arrived'):,.0f} tasks"
-        print(
-            f"With {answer.nodes:,} of {found.node_type}, {of_all} fit no node: they are refused and count in no wait."
-        )
-    if found.least is None:
-        most = found.tried[-1].nodes
-        print(f"No number of {found.node_type} nodes up to {most:,} keeps the p99 of the wait at {limit} or below.")
-        return
-    more, kept = found.least - found.there, f"the p99 of the wait at {limit} or below ({tried} numbers of nodes tried)"
-    nodes, are, keep = ("node", "is", "keeps") if found.least == 1 else ("nodes", "are", "keep")
-    change = f"as there {are} now"
-    if more != 0:
-        change = f"{abs(more):,} {'more' if more > 0 else 'fewer'} than there are"
-    print(f"{found.least:,} {nodes} of {found.node_type}, {change}, {keep} {kept}.")
-
-
-def shown_wait(seconds: float) -> str:
-    """`5400` as `1.5 h`."""
-    for unit, size in (("d", 86400), ("h", 3600), ("min", 60)):
-        if seconds >= size:
-            return f"{seconds / size:.3g} {unit}"
-    return f"{seconds:.3g} s"

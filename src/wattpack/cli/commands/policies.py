@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from wattpack.choose.choice import SUMMARY
 from wattpack.cli.plugins import load_plugins
-from wattpack.policies import OF_WATTPACK, REGISTRY, groups
-from wattpack.policies.expression import AUTO
+from wattpack.policies.listing import listed
 
 
 def policies_command(*, plugin: list[Path] | None = None) -> None:
@@ -19,10 +17,4 @@ def policies_command(*, plugin: list[Path] | None = None) -> None:
         Python file that registers policies of your own; may be given again.
     """
     load_plugins(plugin or [], check=False)  # nothing is run
-    width = max(len(name) for name in REGISTRY)
-    for heading, members in groups().items():
-        print(f"{heading}:")
-        for policy in members:
-            print(f"  {policy.name:<{width}}  {policy.summary}")
-        if heading == OF_WATTPACK:
-            print(f"  {AUTO:<{width}}  {SUMMARY}")
+    print(listed())

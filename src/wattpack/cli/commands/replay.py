@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from wattpack.answers.csv_output import write_csv
 from wattpack.choose.choice import resolve
-from wattpack.cli.csv_output import write_csv
 from wattpack.cli.keep_speed import keep_speed
 from wattpack.cli.not_understood import nodes_with_others, with_closed_nodes
 from wattpack.cli.options import check_seed, note_power, profile_option

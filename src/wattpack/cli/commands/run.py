@@ -6,6 +6,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from wattpack.answers.experiment import run_loaded, with_savings
 from wattpack.cli.options import note_power
 from wattpack.cli.outputs import EXPERIMENT, check_folder
 from wattpack.cli.plugins import load_plugins
@@ -13,16 +14,13 @@ from wattpack.cli.progress import progress_bar
 from wattpack.cli.provenance import note_never_fit, provenance_of, raise_if_failed, timed_provenance
 from wattpack.cli.show_results import print_curves, print_paths, print_runs_in_time, print_steady_states
 from wattpack.experiments.curves import Results
-from wattpack.experiments.runner import Outcome, run_experiment, summarise
-from wattpack.experiments.scenario import choice_lines
+from wattpack.experiments.folder import ResultsFolder
+from wattpack.experiments.runner import Outcome
 from wattpack.experiments.spec import load_experiment
-from wattpack.experiments.steady_table import SteadyRow, steady_rows
+from wattpack.experiments.steady_table import SteadyRow
 from wattpack.experiments.timed_experiment import notes_of
-from wattpack.experiments.timed_table import Table, timed_table
 from wattpack.jit import say_if_compiling
 from wattpack.report.provenance import outcome_text
-
-SHOWN_UP_TO = 5000  # runs; a larger sweep is for DuckDB: a table and a page of it would not be read
 
 
 def run_command(
@@ -61,21 +59,18 @@ def run_command(
         note_power(profile, file)
     say_if_compiling()
     with progress_bar(loaded.name) as report:
-        folder, scenarios, outcome = run_experiment(loaded, out, report, on, workers, plugins)
-    summary = summarise(folder, scenarios)
-    rows = steady_rows(folder.read_steady(scenarios), folder.against)
+        found, summary = run_loaded(loaded, out, report, on, workers, list(plugins))
+    rows, table, scenarios, outcome = found.steady, found.in_time, found.scenarios, found.outcome
     print(outcome_text(outcome), file=sys.stderr)
-    shown = with_savings(folder.read(scenarios)) if len(scenarios) <= SHOWN_UP_TO else Results()
-    choices = choice_lines(scenarios, loaded.inputs)
+    shown, choices = with_savings(found.results), list(found.choices)
     page, figures = write_pictures(shown, rows, outcome, out, on, choices)
-    table = timed_table(folder.read_timed(scenarios), folder.against) if len(scenarios) <= SHOWN_UP_TO else Table()
     time_page = None
     if table:
         from wattpack.report.time_page import write_time_page
 
         made = timed_provenance(outcome, scenarios, on, [*choices, *notes_of(loaded)])
         name = "report.html" if page is None else "time.html"
-        time_page = write_time_page(out, table, folder, loaded.inputs, made, name)
+        time_page = write_time_page(out, table, ResultsFolder(out), loaded.inputs, made, name)
     # All is written: a reader of standard output that goes away (`| head -1`) costs nothing.
     if page is not None:
         print_curves(shown)
@@ -89,11 +84,6 @@ def run_command(
         print(line)
     note_never_fit(loaded.inputs)
     raise_if_failed(outcome)
-
-
-def with_savings(results: Results) -> Results:
-    """The results of traces on which the policy was run that savings are against."""
-    return results.with_curves({key: curves for key, curves in results.items() if results.base(key[0]) is not None})
 
 
 def write_pictures(

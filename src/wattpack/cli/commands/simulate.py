@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from wattpack.cli.csv_output import write_csv
+from wattpack.answers.csv_output import write_csv
 from wattpack.cli.options import note_power, profile_option
 from wattpack.cli.outputs import check_apart, check_files, check_folder
 from wattpack.cli.plugins import load_plugins

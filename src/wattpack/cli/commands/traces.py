@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NamedTuple
 
-from wattpack.cli.csv_output import write_csv, write_timed_tasks
+from wattpack.answers.csv_output import write_csv, write_timed_tasks
 from wattpack.cli.options import check_seed
 from wattpack.cli.outputs import check_files, words_beside
 from wattpack.datasets import alibaba2023

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 from math import inf
@@ -36,12 +36,23 @@ from wattpack.model.nodes import Datacenter
 from wattpack.model.power import PowerProfile
 
 
-def options_at(at: str, queue: str, patience: str | None, budget_kw: str | None, start: datetime | None) -> TimeOptions:
-    """A run in time that ends at `at`; `start` is the clock time of the first arrival, which budgets may need."""
-    end_s = seconds_of(at, "--at")
+def options_at(
+    at: str,
+    queue: str,
+    patience: str | None,
+    budget_kw: str | None,
+    start: datetime | None,
+    option_at: str = "--at",
+    option_patience: str = "--patience",
+) -> TimeOptions:
+    """A run in time that ends at `at`; `start` is the clock time of the first arrival, which budgets may need.
+
+    `option_at`, `option_patience`: what an error calls them.
+    """
+    end_s = seconds_of(at, option_at)
     return TimeOptions(
         queue,
-        inf if patience is None else seconds_of(patience, "--patience"),
+        inf if patience is None else seconds_of(patience, option_patience),
         None if budget_kw is None else chosen_budget(budget_kw).on_run_clock(start).scaled(1000),
         end_s,
         sample_s=max(end_s, 1.0),
@@ -52,12 +63,12 @@ def with_sleep_and_caps(
     options: TimeOptions,
     datacenter: Datacenter,
     profile: PowerProfile,
-    sleep: str | None,
-    cap: Sequence[str] | None,
+    sleep: bool | str | None,
+    cap: str | float | Mapping[str, float] | None,
     cap_speed: str | None,
 ) -> tuple[TimeOptions, PowerProfile]:
-    """The options with `--sleep` and `--cap`, and the profile with its GPUs capped."""
-    timed = timed_of({"sleep": sleep, "cap": ",".join(cap) if cap else None, "cap_speed": cap_speed})
+    """The options with sleep and caps, and the profile with its GPUs capped."""
+    timed = timed_of({"sleep": sleep, "cap": cap, "cap_speed": cap_speed})
     options = replace(options, sleep=sleep_of(timed.sleep, int(datacenter.gpus.sum())))
     check_caps(timed.cap, datacenter.models)
     caps = caps_of(timed.cap, datacenter.models)
