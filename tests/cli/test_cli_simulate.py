@@ -142,6 +142,18 @@ def test_a_task_that_backfill_starves_is_named_beside_its_wait_under_fifo(
     assert "backfill" not in capsys.readouterr().err
 
 
+def test_until_done_names_the_tasks_that_can_never_start(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The budget is below what the idle node draws: no task ever starts."""
+    (tmp_path / "one.csv").write_text("sn,cpu_milli,memory_mib,gpu,model\nn,96000,393216,8,T4\n")
+    tasks = "".join(f"stuck-{i},1000,1024,1,1000,{i},60\n" for i in range(5))
+    (tmp_path / "tasks.csv").write_text(f"name,cpu_milli,memory_mib,num_gpu,gpu_milli,creation_time,duration\n{tasks}")
+    words = ["--datacenter", str(tmp_path / "one.csv"), "--trace", str(tmp_path / "tasks.csv"), "--policy", "fgd"]
+    main(["simulate", *words, "--budget-kw", "0.001", "--until", "done", "--out", str(tmp_path / "out")])
+    (line,) = [line for line in capsys.readouterr().err.splitlines() if "nothing is left" in line]
+    assert "5 tasks still waiting" in line
+    assert line.endswith(": stuck-0, stuck-1, stuck-2 and 2 more")
+
+
 def test_a_bound_over_a_horizon_of_0_s_is_no_fault(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """One task: the run ends with its arrival. Nothing is drawn in no time, and nothing is above the least."""
     (tmp_path / "one.csv").write_text("sn,cpu_milli,memory_mib,gpu,model\nn,96000,393216,8,T4\n")

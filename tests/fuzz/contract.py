@@ -37,7 +37,7 @@ NOTES = tuple(
         r".*: the tasks have no clock time; the run begins at its first time stamp, .*",
         r".*: carbon intensity of electricity, life-cycle, \d{4}: .*",  # the source of a country's
         r".*: backfill lets .* wait more than 10 times as long as fifo would .*",
-        r".*: \d[0-9,]* tasks? (still wait|without an end still run).*",
+        r".*: \d[0-9,]* tasks? still (waiting, and nothing is left|running without an end).*",
         r".*: no task asks for a GPU, so the load stays 0 and there is nothing to compare",
         r"tasks on .* stay on their model: no speed is known of it \(--allow-slower moves them\)",
         r"(1 task fits|\d+ tasks fit) nowhere: pool_spec .*, and no node is in it",

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
+
+import numpy as np
 
 from wattpack.answers.csv_output import write_csv
 from wattpack.cli.options import note_power, profile_option
@@ -14,18 +17,19 @@ from wattpack.cli.provenance import raise_if_failed, timed_provenance
 from wattpack.cli.show_results import print_paths, print_runs_in_time
 from wattpack.cli.streams import note
 from wattpack.datasets import alibaba2023
-from wattpack.engine.moments.record import OUTCOMES
+from wattpack.engine.moments.record import OUTCOMES, RUNNING, WAITING
 from wattpack.engine.runs.record import gpu_index_text
 from wattpack.errors import UserError
 from wattpack.experiments.advise import run_advice, with_defaults
 from wattpack.experiments.executors import check_executor
 from wattpack.experiments.overtaken import overtaken_lines
 from wattpack.experiments.runner import run_experiment, summarise_timed
-from wattpack.experiments.scenario import choice_lines
-from wattpack.experiments.timed import TimedOutcome
+from wattpack.experiments.scenario import Inputs, Scenario, choice_lines
+from wattpack.experiments.timed import TimedOutcome, run_timed_scenario
 from wattpack.experiments.timed_experiment import DEFAULT_POLICIES, DEFAULT_SEEDS, notes_of, run_one, timed_experiment
 from wattpack.experiments.timed_fields import timed_of
-from wattpack.experiments.timed_table import Table, timed_table
+from wattpack.experiments.timed_result import TimedNumbers
+from wattpack.experiments.timed_table import timed_table
 from wattpack.experiments.warm_up import MOMENTS
 from wattpack.jit import say_if_compiling
 from wattpack.model.counted import counted
@@ -35,6 +39,7 @@ from wattpack.report.advice import csv_rows
 from wattpack.report.provenance import never_fit
 
 WRITTEN = ("experiment.json", "time.csv", "report.html")
+NAMED = 3  # tasks left at the end; of more, the number
 TASK_HEADER = ("task", "node", "gpu_index", "start_s", "end_s", "outcome", "arrival_s", "wait_s")
 
 
@@ -311,19 +316,29 @@ def simulate_command(
         print(line)
     for line in (*notes, *never):
         note(line)
-    for line in left_at_the_end(table):
+    for line in left_at_the_end(results, experiment.inputs):
         note(line)
     raise_if_failed(outcome)
 
 
-def left_at_the_end(table: Table) -> Iterator[str]:
-    """A line for each run until done that ended although tasks wait or run."""
-    rows = (row for group, rows in table.items() if group.options.until for row in rows)
-    for scenario, run in ((one, run) for row in rows for one, run in zip(row.scenarios, row.runs, strict=True)):
-        if run.waiting:
-            yield f"{scenario}: {counted(run.waiting, 'task')} still wait, and nothing is left that could start them"
-        if run.running:
-            yield f"{scenario}: {counted(run.running, 'task')} without an end still run"
+def left_at_the_end(results: Mapping[Scenario, TimedNumbers], inputs: Inputs) -> Iterator[str]:
+    """A line for each run until done that ended although tasks wait or run, and which.
+
+    Run files have no tasks: a run with such tasks is run again for their names.
+    """
+    for scenario, numbers in results.items():
+        if scenario.timed is None or not scenario.timed.until or not (numbers.waiting or numbers.running):
+            continue
+        ended = run_timed_scenario(replace(scenario, timed=scenario.timed._replace(bound=0)), inputs)
+        for outcome, count, what in (
+            (WAITING, numbers.waiting, "waiting, and nothing is left that could start what waits"),
+            (RUNNING, numbers.running, "running without an end"),
+        ):
+            left = np.flatnonzero(ended.record.outcome == outcome)
+            names = ", ".join(ended.tasks.workload.task_name(int(task)) for task in left[:NAMED])
+            more = f" and {len(left) - NAMED:,} more" if len(left) > NAMED else ""
+            if count:
+                yield f"{scenario}: {counted(count, 'task', ',')} still {what}: {names}{more}"
 
 
 def task_rows(outcome: TimedOutcome) -> Iterator[tuple[str, ...]]:
