@@ -142,6 +142,17 @@ def test_a_task_that_backfill_starves_is_named_beside_its_wait_under_fifo(
     assert "backfill" not in capsys.readouterr().err
 
 
+def test_run_names_a_task_that_backfill_starves_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_starving(tmp_path)
+    (tmp_path / "e.toml").write_text(
+        'policy = "fgd"\ndatacenter = "one.csv"\ntrace = "starving.csv"\nseeds = 1\n[timed]\nuntil = "done"\n'
+    )
+    main(["run", str(tmp_path / "e.toml"), "--out", str(tmp_path / "out")])
+    said = capsys.readouterr().err
+    assert "large (8 GPUs)" in said
+    assert "instead of 200 s" in said
+
+
 def test_until_done_names_the_tasks_that_can_never_start(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The budget is below what the idle node draws: no task ever starts."""
     (tmp_path / "one.csv").write_text("sn,cpu_milli,memory_mib,gpu,model\nn,96000,393216,8,T4\n")

@@ -13,8 +13,10 @@ from wattpack.cli.plugins import load_plugins
 from wattpack.cli.progress import progress_bar
 from wattpack.cli.provenance import note_never_fit, provenance_of, raise_if_failed, timed_provenance
 from wattpack.cli.show_results import print_curves, print_paths, print_runs_in_time, print_steady_states
+from wattpack.cli.streams import note
 from wattpack.experiments.curves import Results
 from wattpack.experiments.folder import ResultsFolder
+from wattpack.experiments.overtaken import overtaken_lines
 from wattpack.experiments.runner import Outcome
 from wattpack.experiments.spec import load_experiment
 from wattpack.experiments.steady_table import SteadyRow
@@ -64,11 +66,14 @@ def run_command(
     print(outcome_text(outcome), file=sys.stderr)
     shown, choices = with_savings(found.results), list(found.choices)
     page, figures = write_pictures(shown, rows, outcome, out, on, choices)
+    every = (row for group in table.values() for row in group)
+    timed = {one: run for row in every for one, run in zip(row.scenarios, row.runs, strict=True)}
+    overtaken = list(overtaken_lines(timed, loaded.inputs))
     time_page = None
     if table:
         from wattpack.report.time_page import write_time_page
 
-        made = timed_provenance(outcome, scenarios, on, [*choices, *notes_of(loaded)])
+        made = timed_provenance(outcome, scenarios, on, [*choices, *notes_of(loaded), *overtaken])
         name = "report.html" if page is None else "time.html"
         time_page = write_time_page(out, table, ResultsFolder(out), loaded.inputs, made, name)
     # All is written: a reader of standard output that goes away (`| head -1`) costs nothing.
@@ -82,6 +87,8 @@ def run_command(
         print_paths(time=out / "time.csv", report=time_page)
     for line in choices:
         print(line)
+    for line in overtaken:
+        note(line)
     note_never_fit(loaded.inputs)
     raise_if_failed(outcome)
 
