@@ -54,9 +54,9 @@ FACTORIAL = made(
 )
 
 
-def test_shares_add_up_to_the_saving_of_the_best_and_are_means_over_all_orders() -> None:
+def test_shares_add_up_to_what_the_best_takes_off_and_are_means_over_all_orders() -> None:
     shares = FACTORIAL.shares()
-    assert sum(shares.values()) == pytest.approx(FACTORIAL.saving(FACTORIAL.best)) == pytest.approx(0.4)
+    assert sum(shares.values()) == pytest.approx(FACTORIAL.less(FACTORIAL.best)) == pytest.approx(0.4)
     # sleep comes first (200) twice, after placement (160), after caps (190), last (180) twice; of 1,000
     assert shares[SLEEP] == pytest.approx((2 * 200 + 160 + 190 + 2 * 180) / 6 / 1000)
 
@@ -120,14 +120,15 @@ def test_every_set_of_options_is_run_once_and_the_same_command_goes_on(
     assert {file: file.stat().st_mtime_ns for file in (tmp_path / "out" / "time").iterdir()} == before
     # the numbers are those of plain runs
     inputs = ["--datacenter", write_nodes(tmp_path), "--trace", write_timed_tasks(tmp_path, TASKS)]
-    main(["simulate", *inputs, "--policy", "fgd", "--sleep", "reserve=0", "--out", str(tmp_path / "plain")])
+    words = ["--policy", "fgd", "--sleep", "reserve=0"]
+    main(["simulate", *inputs, *words, "--out", str(tmp_path / "plain")])
     with (tmp_path / "plain" / "time.csv").open(newline="") as file:
         (plain,) = csv.DictReader(file)
     (alone,) = (row for row in found if row["options"] == SLEEP)
     assert float(alone["value"]) == pytest.approx(float(plain["kwh"]), rel=1e-9)
 
 
-def test_with_slack_the_saving_is_that_of_the_signal_and_clean_hours_are_an_option(tmp_path: Path) -> None:
+def test_with_slack_the_signal_is_what_there_is_less_of_and_clean_hours_are_an_option(tmp_path: Path) -> None:
     prices = tmp_path / "prices.csv"
     lines = [f"2024-03-04T{hour:02}:00Z,{1 if hour % 2 else 3},EUR" for hour in range(24)]
     prices.write_text("\n".join(["timestamp,price_per_kwh,currency", *lines]) + "\n")
@@ -136,7 +137,7 @@ def test_with_slack_the_saving_is_that_of_the_signal_and_clean_hours_are_an_opti
     assert {row["measure"] for row in found} == {"money"}
     assert {row["options"] for row in found} >= {HOURS, f"{SLEEP}+{CAPS}+{HOURS}"}
     assert not any(PLACEMENT in row["options"] for row in found)  # no policy beside FGD
-    by_options = {row["options"]: float(row["saving"]) for row in found}
+    by_options = {row["options"]: float(row["less"]) for row in found}
     assert by_options[HOURS] > 0
 
 

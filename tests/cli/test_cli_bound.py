@@ -52,7 +52,23 @@ def test_the_saving_is_told_against_the_runs_of_a_results_folder(
 ) -> None:
     nodes, tasks = write_nodes(tmp_path), write_tasks(tmp_path, SERVED)
     out = tmp_path / "out"
-    main(["compare", "--datacenter", nodes, "--trace", tasks, "--policy", "pwr", "--seeds", "2", "--out", str(out)])
+    main(
+        [
+            "compare",
+            "--datacenter",
+            nodes,
+            "--trace",
+            tasks,
+            "--policy",
+            "pwr",
+            "--seeds",
+            "2",
+            "--against",
+            "fgd",
+            "--out",
+            str(out),
+        ]
+    )
     with (out / "summary.csv").open(newline="") as file:
         fgd = {row["load"]: row for row in csv.DictReader(file) if row["policy"] == "fgd"}
     rows = bound(tmp_path, "--against", str(out))

@@ -71,7 +71,7 @@ def test_with_windows_every_policy_is_shown_with_and_without(
 ) -> None:
     out = tmp_path / "out"
     words = ("--datacenter", write_nodes(tmp_path), "--trace", write_tasks(tmp_path), "--seeds", "2", "--policy", "pwr")
-    compare(out, *words, "--batch", "3", "--no-bound")
+    compare(out, *words, "--against", "fgd", "--batch", "3", "--no-bound")
     assert {row["policy"] for row in rows(out)} == {"fgd", "pwr", "fgd batch 3", "pwr batch 3"}
     assert "pwr batch 3" in capsys.readouterr().out
 
@@ -79,7 +79,7 @@ def test_with_windows_every_policy_is_shown_with_and_without(
 def test_with_the_milp_the_policy_says_so_and_no_window_serves_less(tmp_path: Path) -> None:
     out = tmp_path / "out"
     words = ("--datacenter", write_nodes(tmp_path), "--trace", write_tasks(tmp_path), "--seeds", "2", "--policy", "pwr")
-    compare(out, *words, "--batch", "3", "--batch-milp-seconds", "60", "--no-bound")
+    compare(out, *words, "--against", "fgd", "--batch", "3", "--batch-milp-seconds", "60", "--no-bound")
     policies = {row["policy"] for row in rows(out)}
     assert policies == {"fgd", "pwr", "fgd batch 3 milp 60 s", "pwr batch 3 milp 60 s"}
     assert "FGD, batch 3 milp 60 s" in (out / "report.html").read_text()
@@ -97,7 +97,7 @@ def test_a_steady_state_with_holds_and_pauses_reports_both(
     out = tmp_path / "out"
     words = ("--datacenter", write_nodes(tmp_path), "--trace", write_tasks(tmp_path), "--seeds", "1", "--policy", "fgd")
     more = ("--steady", "0.5", "--defrag-every", "500", "--defrag-moves", "3", "--defrag-pause-seconds", "30")
-    compare(out, *words, *more, "--batch", "8", "--batch-seconds", "600", "--no-bound")
+    compare(out, *words, *more, "--against", "fgd", "--batch", "8", "--batch-seconds", "600", "--no-bound")
     with (out / "steady.csv").open(newline="") as file:
         found = {(row["policy"], row["defrag_every"]): row for row in csv.DictReader(file)}
     assert set(found) == {(policy, every) for policy in ("fgd", "fgd batch 8") for every in ("", "500")}

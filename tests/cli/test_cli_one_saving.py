@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import wattpack as wp
+from cli.files import write_nodes
 from report.test_report_html import decoded
 from wattpack.cli import main
 from wattpack.experiments.curves import at
@@ -164,6 +165,23 @@ def test_in_time_a_saving_is_of_kwh_per_gpu_hour_delivered_in_table_file_and_pag
     assert "% vs bestfit" in (out / "report.html").read_text()
 
 
+def test_on_a_cluster_of_ones_own_the_saving_against_kube_comes_first_and_files_keep_fgd(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    nodes, out = write_nodes(folder), folder / "own"
+    words = ["--datacenter", nodes, "--trace", str(folder / "tasks.csv"), "--policy", "pwr", "--seeds", "2"]
+    main(["compare", *words, "--no-bound", "--out", str(out)])
+    said = capsys.readouterr().out
+    assert 0 <= said.index("saving against kube in %") < said.index("saving against fgd in %")
+    rows = summary(out, 0.5)
+    assert set(rows) == {"kube", "fgd", "pwr"}
+    assert {row["against"] for row in rows.values()} == {"fgd"}
+    assert float(rows["pwr"]["saving"]) == pytest.approx(1 - per_gpu(rows["pwr"]) / per_gpu(rows["fgd"]), abs=1e-5)
+    main(["tune", *words, "--loads", "0.5", "--out", str(folder / "own-tuned")])
+    said = capsys.readouterr().out
+    assert 0 <= said.index("saving vs kube %") < said.index("saving vs fgd %")
+
+
 @pytest.mark.parametrize("command", ["compare", "simulate", "tune"])
 def test_a_wrong_expression_to_compare_with_is_one_line_and_nothing_is_written(
     command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -187,3 +205,18 @@ def test_a_long_name_in_a_pipe_is_not_cut_at_80_columns(folder: Path, capsys: py
     assert "W/GPU: watts of the datacenter per GPU served" in said
     assert "GRAR: GPU served / GPU requested" in said
     assert "±: standard deviation over the seeds" in said
+
+
+def test_derived_traces_nodes_and_scores_in_a_pipe_are_neither_cut_nor_folded(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    name = f"{'long-' * 30}end"
+    (folder / f"{name}.csv").write_text(TASKS)
+    main(["derive", str(folder / f"{name}.csv"), "--multi", "90"])
+    assert f"{name}.csv" in capsys.readouterr().out
+    nodes = folder / "long-nodes.csv"
+    nodes.write_text(f"sn,cpu_milli,memory_mib,gpu,model\n{name},96000,393216,8,A10\n")
+    words = ["--nodes", str(nodes), "--tasks", str(folder / "tasks.csv"), "--policy", "ocs", "--task", "whole"]
+    main(["explain", *words])
+    assert any(re.match(rf" *{name} <- ", line) for line in capsys.readouterr().out.splitlines())

@@ -31,7 +31,7 @@ def test_it_prints_the_front_and_the_advice_and_writes_table_and_figure(
 ) -> None:
     out = tmp_path / "out"
     words = ["--datacenter", write_nodes(tmp_path), "--trace", write_tasks(tmp_path), "--out", str(out)]
-    main(["tune", *words, "--seeds", "3", "--loads", "0.5,0.9", *FEW])
+    main(["tune", *words, "--seeds", "3", "--loads", "0.5,0.9", "--against", "fgd", *FEW])
     said = capsys.readouterr().out
     assert "No policy saves measurably here (3 seeds). Keep the one you have." in said  # 3 seeds of 7 tasks are few
     assert "fill-up at 0.5, 0.9" in said
@@ -114,7 +114,7 @@ def test_a_saving_within_its_noise_is_said_to_be(savings: tuple[float, ...], sai
         Outcome(),
         Inputs({}, {}, {}),
     )
-    lines = advice_lines(tuned, Wanted("nodes.csv", "tasks.csv", seeds=2))
+    lines = advice_lines(tuned, Wanted("nodes.csv", "tasks.csv", seeds=2, against="fgd"))
     assert lines[0] == said
     assert any("--seeds 8" in line for line in lines) == ("Keep" in said)
 

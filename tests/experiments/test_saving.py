@@ -28,7 +28,7 @@ def test_where_one_serves_nothing_or_nothing_is_drawn_there_is_no_number(row: tu
 def test_savings_are_against_fgd_or_whom_the_user_names_in_one_spelling_each_once() -> None:
     assert chosen_against(None, ["alibaba2023"]) == DEFAULT_AGAINST == ("fgd",)
     assert chosen_against(None, ["alibaba2023 --add 2xG2-8"]) == DEFAULT_AGAINST
-    assert chosen_against(None, ["nodes.csv"]) == OWN_CLUSTER_AGAINST
+    assert chosen_against(None, ["nodes.csv"]) == OWN_CLUSTER_AGAINST == ("kube", "fgd")
     assert chosen_against(None, [load_datacenter("alibaba2023")]) == OWN_CLUSTER_AGAINST
     assert chosen_against(["Kube", "FGD", "kube"], ["nodes.csv"]) == ("kube", "fgd")
     with pytest.raises(UserError, match="'nosuch'"):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from report.builders import PAPER_POLICIES, make_bound, make_curves, make_results
-from wattpack.experiments.curves import at
+from wattpack.experiments.curves import Results, at
 from wattpack.report.html import write_report
 from wattpack.report.metrics import saving
 
@@ -239,7 +239,7 @@ def test_a_report_without_script_still_tells_and_tabulates(browser, report_url):
 
 def test_names_with_markup_are_text_in_every_part_of_the_page(browser, tmp_path):
     evil = "<img src=x onerror=alert(1)>"
-    results = {(evil, policy): make_curves(evil, policy, value) for policy, value in [("fgd", 0), (evil, 0.1)]}
+    results = Results({(evil, policy): make_curves(evil, policy, value) for policy, value in [("fgd", 0), (evil, 0.1)]})
     page = browser.new_page()
     opened = []
     page.on("dialog", lambda dialog: (opened.append(dialog.message), dialog.dismiss()))

@@ -11,7 +11,7 @@ from functools import cache
 from threading import Lock
 
 from wattpack.choose.kept import read_kept, write_kept
-from wattpack.choose.search import BASELINE, PORTFOLIO, Found, Member, search
+from wattpack.choose.search import BASELINE, PORTFOLIO, STOCK, Found, Member, search
 from wattpack.choose.small_fleet import columns_of, counted, in_order
 from wattpack.jit import closure_digest
 from wattpack.model.fit_anywhere import fit_anywhere
@@ -116,8 +116,8 @@ def _read(name: str) -> Found | None:
         return None
     try:
         members = tuple(Member(**member) for member in kept["members"])
-        found = Found(str(kept["expression"]), members)
-    except (KeyError, TypeError):
+        found = Found(str(kept["expression"]), members, float(kept["stock_w"]))
+    except (KeyError, TypeError, ValueError):
         return None
     tried = {member.expression for member in members}
     return found if found.expression in PORTFOLIO and {found.expression, BASELINE} <= tried else None
@@ -131,14 +131,23 @@ def _because(found: Found, regime: str) -> str:
     tried = f"of {len(found.members)} expressions tried in a {where},"
     also = _nearly(found.members, best, regime)
     if found.expression == BASELINE:
-        return f"{tried} none that serves as much draws less ({base.w_per_gpu:.0f} W per GPU served){also}"
-    saving = 100 * (1 - best.w_per_gpu / base.w_per_gpu)
+        stock = _against(STOCK, found.stock_w, base.w_per_gpu)
+        return f"{tried} none that serves as much draws less ({base.w_per_gpu:.0f} W per GPU served{stock}){also}"
+    stock = _against(STOCK, found.stock_w, best.w_per_gpu)
     more = 100 * (best.w_per_gpu / min(member.w_per_gpu for member in serving) - 1)
     how = "it draws least" if more < 0.05 else f"it draws {more:.1f} % more than the least of them, to serve more"
     return (
-        f"{tried} {len(serving)} serve as much as FGD and {how}: {best.w_per_gpu:.0f} W per GPU served, "
-        f"FGD {base.w_per_gpu:.0f} ({saving:.1f} % less){also}"
+        f"{tried} {len(serving)} serve as much as FGD and {how}: {best.w_per_gpu:.0f} W per GPU served"
+        f"{stock}{_against('FGD', base.w_per_gpu, best.w_per_gpu)}{also}"
     )
+
+
+def _against(name: str, watts: float, own_w: float) -> str:
+    """What another policy draws per GPU served, and what that of `own_w` saves against it; nothing where unknown."""
+    if watts <= 0:
+        return ""
+    saving = 1 - own_w / watts  # as everywhere: of the watts per GPU served
+    return f", {name} {watts:.0f} ({100 * abs(saving):.1f} % {'less' if saving >= 0 else 'more'})"
 
 
 def _nearly(members: Sequence[Member], chosen: Member, regime: str) -> str:

@@ -15,6 +15,7 @@ from wattpack.model.tasks import Workload
 from wattpack.policies.expression import FILL_UP, STEADY, parse
 
 BASELINE = "fgd"
+STOCK = "kube"  # what most clusters run: measured beside the portfolio to say what the choice saves, never chosen
 # In this order ties are broken: the simplest first.
 PORTFOLIO = (
     *(BASELINE, "ocs", "pwr:0.1+fgd:0.9", "pwr:0.2+fgd:0.8", "epsilon", "pwr", "pwrfeedback", "bestfit"),
@@ -74,6 +75,7 @@ class Found:
 
     expression: str
     members: tuple[Member, ...]
+    stock_w: float = 0.0  # watts per GPU served of STOCK, on the tasks and loads of the trial; 0: not measured
 
 
 def search(
@@ -99,7 +101,7 @@ def search(
         members[members.index(one)] = found
         if found.serves_as_much(regime) and found.priced_w(regime) < least_w:
             chosen, least_w = found, found.priced_w(regime)
-    return Found(chosen.expression, tuple(members))
+    return Found(chosen.expression, tuple(members), tried.watts(STOCK))
 
 
 def _checks(better: Sequence[Member], regime: str) -> list[Member]:
@@ -141,6 +143,11 @@ class _Runs:
             if len(found) >= LEAST_RUNS[regime] and self._member(expression, found).grar_below < -HOPELESS[regime]:
                 break
         return self._member(expression, found)
+
+    def watts(self, expression: str) -> float:
+        """Watts per GPU served, mean over all runs and loads, of an expression that is not to be chosen."""
+        mix = parse(expression)
+        return float(np.mean([self.trial.run(mix, seed, part).w_per_gpu for seed, part in self.trial.runs]))
 
     def _member(self, expression: str, found: Sequence[Measured]) -> Member:
         """Against the same runs of FGD, as far as the member was tried: means over the seeds of each part."""

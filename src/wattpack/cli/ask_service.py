@@ -58,7 +58,7 @@ def _ask(server: str, path: str, body: bytes | None, decoder: Any) -> Any:
 
 def print_decision(decision: Decision) -> None:
     """One decision: the sentence, the best nodes, what is missing elsewhere."""
-    console = wide_console(200)
+    console = wide_console()
     task = decision.task
     gpu = f"{task.num_gpu} GPU x {task.gpu_milli} milli" if task.num_gpu else "no GPU"
     model = f", model {task.gpu_spec}" if task.gpu_spec else ""

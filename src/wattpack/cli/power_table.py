@@ -126,7 +126,7 @@ def print_cpus(profile: PowerProfile, overlay: Overlay | None) -> None:
     """One row a CPU model. Profiles do not differ in them: a socket with any core in use draws its maximum."""
     changes = () if overlay is None else overlay.changes
     changed = {change.name: change for change in changes if change.table == "cpu" and _says_something(change)}
-    console = wide_console(WIDTH)
+    console = wide_console()
     table = Table(show_edge=False)
     for column in ("CPU (one socket)", "cores", "idle W", "max W", "source"):
         table.add_column(column, justify="left" if column in ("CPU (one socket)", "source") else "right")

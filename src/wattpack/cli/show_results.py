@@ -10,15 +10,13 @@ from wattpack.experiments.steady_table import SteadyRow
 from wattpack.experiments.timed_table import Table
 from wattpack.files import is_standard_output
 
-WIDTH = 1000  # where the output is no terminal: nothing is cut
-
 
 def print_curves(results: Results, gpus: float | None = None) -> None:
     """A table for each trace; `gpus`: GPUs of the datacenter, for the watts per GPU."""
     from wattpack.cli.consoles import wide_console
     from wattpack.report.terminal import print_comparison
 
-    print_comparison(results, wide_console(WIDTH), gpus)
+    print_comparison(results, wide_console(), gpus)
 
 
 def print_steady_states(rows: Sequence[SteadyRow], out: Path) -> None:

@@ -69,8 +69,11 @@ class Advice:
         """The set of options that saves most; the smaller of equals."""
         return min(self.tried.values(), key=lambda one: (one.mean(self.measure), len(one.chosen)))
 
-    def saving(self, one: Tried) -> float:
-        """Against `plain`, mean over seeds."""
+    def less(self, one: Tried) -> float:
+        """Share of energy, carbon or money that is not used, against `plain`, mean over seeds.
+
+        No saving as elsewhere (saving.py), which is per GPU-hour delivered: caps make the same work take more of them.
+        """
         pairs = zip(one.runs, self.plain.runs, strict=True)
         values = [(getattr(run, self.measure), getattr(base, self.measure)) for run, base in pairs]
         return float(np.mean([1 - value / base if base else 0.0 for value, base in values]))
@@ -88,7 +91,7 @@ class Advice:
                 weight = factorial(size) * factorial(len(others) - size) / factorial(len(chosen))
                 for before in combinations(others, size):
                     with_it, without = self.tried[frozenset([*before, factor])], self.tried[frozenset(before)]
-                    share += weight * (self.saving(with_it) - self.saving(without))
+                    share += weight * (self.less(with_it) - self.less(without))
             found[factor] = share
         return found
 

@@ -118,7 +118,7 @@ def compare(
     for plugin in read_plugins(file for file in files if not isinstance(file, Plugin)):
         import_file(Path(plugin.path))  # first: expressions may name the policies it registers
     given = several(datacenter, "datacenter")
-    compared_with = chosen_against(against, given)
+    compared_with = chosen_against(against)
     expressions = tuple(dict.fromkeys(canonical(one) for one in (*compared_with, *chosen_policies(policies))))
     profiles = chosen_profiles(profile, power)
     datacenters = chosen_datacenters(given, next(iter(profiles.values())))

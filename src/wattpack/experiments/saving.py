@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from wattpack.experiments.lineup import BASELINE
 
 DEFAULT_AGAINST = (BASELINE,)  # as in the paper
-# Of a cluster of the user's own: ("kube", BASELINE) makes terminal and report say what runs there first, then FGD.
-OWN_CLUSTER_AGAINST = (BASELINE,)
+# Of a cluster of the user's own: what runs there first, then FGD.
+OWN_CLUSTER_AGAINST = ("kube", BASELINE)
 
 Array = NDArray[np.float64]
 

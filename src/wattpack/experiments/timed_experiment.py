@@ -67,7 +67,7 @@ def timed_experiment(
         timed = timed._replace(speed_reference=mean_speed(first, by_model))
     in_time = (tasks, load_signals((timed,)), speeds, load_cap_tables((timed,)))
     inputs = Inputs(nodes, workloads, {profile.name: profile}, *in_time)
-    compared_with = chosen_against(against, datacenters)
+    compared_with = chosen_against(against)
     wanted = (*compared_with, *policies) if with_against else tuple(policies)
     block = Block(
         tuple(dict.fromkeys(map(canonical, wanted))),

@@ -10,7 +10,7 @@ from wattpack.experiments.timed_options import shown_caps, shown_sleep, slack_sh
 from wattpack.report.html_tables import Cell, breakable, number_cell, sortable_table
 from wattpack.report.units import as_time
 
-HEADER = ("options", "policy", "saving", "share", "value", "measure", "wait_mean_s", "wait_p99_s", "done")
+HEADER = ("options", "policy", "less", "share", "value", "measure", "wait_mean_s", "wait_p99_s", "done")
 CLOSE = 0.001  # of what is saved: less is nothing
 UNITS = {"kwh": ("energy", "kWh"), "co2_operational_kg": ("carbon", "kg CO2e"), "money": ("money", "")}
 COLOURS = {PLACEMENT: "a0", SLEEP: "a1", CAPS: "a2", HOURS: "a3"}
@@ -51,22 +51,22 @@ def sentences(advice: Advice) -> list[str]:
     best, plain = advice.best, advice.plain
     what, unit = UNITS[advice.measure]
     unit = unit or plain.runs[0].currency or "of money"
-    if advice.saving(best) < CLOSE or not best.chosen:
+    if advice.less(best) < CLOSE or not best.chosen:
         return [f"On {advice.trace}, none of the options saves {what} against {plain.policy} as it is."]
     amounts = f"{_amount(best.mean(advice.measure))} against {_amount(plain.mean(advice.measure))} {unit}"
     parts = ", ".join(f"{100 * share:.1f} points from {_of(factor)}" for factor, share in advice.shares().items())
     first = (
         f"On {advice.trace}, {_joined([said(advice, one) for one in _chosen(advice)])} "
         f"{'together ' if len(best.chosen) > 1 else ''}save{'s' if len(best.chosen) == 1 else ''} "
-        f"{100 * advice.saving(best):.1f} % of the {what} of {plain.policy} as it is ({amounts})"
+        f"{100 * advice.less(best):.1f} % of the {what} of {plain.policy} as it is ({amounts})"
     )
     first += f": {parts}." if len(best.chosen) > 1 else "."
-    top = max(advice.factors, key=lambda factor: advice.saving(advice.alone(factor)))
+    top = max(advice.factors, key=lambda factor: advice.less(advice.alone(factor)))
     begin = advice.alone(top)
     second = f"The price: {_price(best, plain)}"
     second += ", and batch tasks run longer under the caps." if CAPS in best.chosen else "."
-    if len(best.chosen) > 1 and advice.saving(begin) > 0:
-        alone = f"alone it saves {100 * advice.saving(begin):.1f} %"
+    if len(best.chosen) > 1 and advice.less(begin) > 0:
+        alone = f"alone it saves {100 * advice.less(begin):.1f} %"
         second += f" Begin with {said(advice, top)}: {alone}, and {_price(begin, plain)}."
     return [first, second]
 
@@ -84,7 +84,7 @@ def csv_rows(advice: Advice) -> list[list[str]]:
     for chosen, one in sorted(advice.tried.items(), key=lambda item: (len(item[0]), sorted(item[0]))):
         share = shares.get(next(iter(chosen))) if len(chosen) == 1 else None
         options = "+".join(factor for factor in advice.factors if factor in chosen) or "none"
-        cells = [options, one.policy, f"{advice.saving(one):.6f}", "" if share is None else f"{share:.6f}"]
+        cells = [options, one.policy, f"{advice.less(one):.6f}", "" if share is None else f"{share:.6f}"]
         numbers = [f"{one.mean(name):.10g}" for name in (advice.measure, "wait_mean_s", "wait_p99_s", "done")]
         lines.append([*cells, numbers[0], advice.measure, *numbers[1:]])
     return lines
@@ -95,29 +95,29 @@ def advice_section(advice: Advice) -> str:
     words = "".join(f"<p>{html.escape(line)}</p>" for line in sentences(advice))
     what, unit = UNITS[advice.measure]
     heads = ["Options", f"{what.capitalize()}, {unit or advice.plain.runs[0].currency or 'money'}"]
-    heads += ["Saving, %", "Share of the best, points", "Wait mean, s", "Wait p99, s"]
+    heads += ["Less, %", "Share of the best, points", "Wait mean, s", "Wait p99, s"]
     cells: list[list[Cell]] = []
     for row in rows(advice):
         share = float("nan") if row.share is None else 100 * row.share
         waits = [row.tried.mean(name) for name in ("wait_mean_s", "wait_p99_s")]
-        values = (row.tried.mean(advice.measure), 100 * advice.saving(row.tried), share, *waits)
+        values = (row.tried.mean(advice.measure), 100 * advice.less(row.tried), share, *waits)
         numbers = [number_cell(value, digits) for value, digits in zip(values, (0, 1, 1, 1, 0), strict=True)]
         cells.append([(row.what, breakable(row.what)), *numbers])
     note = (
         "Every set of these options was run. A share is what an option adds, mean over all orders in which the options "
-        "may come; so shares add up. All is of the same tasks within the same time: work that is unfinished at the end "
-        "is not made up for."
+        "may come; so shares add up. All is of the same tasks within the same time, in whole amounts, not per GPU-hour "
+        "as a saving is elsewhere: work that is unfinished at the end is not made up for."
     )
     return (
         f'<section id="advice"><h2>What to do</h2>{words}{_bar(advice)}'
-        f'{sortable_table(heads, cells, "What each option saves")}<p class="note">{html.escape(note)}</p></section>'
+        f'{sortable_table(heads, cells, "What each option takes off")}<p class="note">{html.escape(note)}</p></section>'
     )
 
 
 def _bar(advice: Advice) -> str:
     """FGD as it is, all of the bar: what is left, and what each option of the best takes off."""
     shares = {factor: max(0.0, share) for factor, share in advice.shares().items()}
-    saving = max(0.0, advice.saving(advice.best))
+    saving = max(0.0, advice.less(advice.best))
     scale = saving / sum(shares.values()) if sum(shares.values()) > 0 else 0.0
     pieces = [("a4", "left", 1 - saving)]
     pieces += [(COLOURS[factor], _of(factor), share * scale) for factor, share in shares.items()]

@@ -10,11 +10,11 @@ from rich.text import Text
 from wattpack.experiments.advise import Advice
 from wattpack.report.advice import UNITS, rows, sentences
 
-WIDTH = 160  # where the output is no terminal
+WIDTH = 1000  # where the output is no terminal: nothing is cut
 
 
 def print_advice(advice: Advice, console: Console | None = None) -> None:
-    """What each option saves alone, what all save together, and the sentences."""
+    """What each option takes off alone, what all do together, and the sentences."""
     console = console or Console()
     if not console.is_terminal:
         console = Console(file=console.file, width=WIDTH)
@@ -25,13 +25,13 @@ def print_advice(advice: Advice, console: Console | None = None) -> None:
     console.print(Text.assemble((f"what to do: {what}", "bold"), f" (mean of {seeds} seeds)" if seeds > 1 else ""))
     table = Table(box=box.SIMPLE_HEAD, padding=0, show_edge=False, collapse_padding=False)
     table.add_column("options", no_wrap=True)
-    for head in (f"{what}\n{unit}", "saving\n%", "share\npoints", "wait mean\ns", "wait p99\ns", "done\ntasks"):
+    for head in (f"{what}\n{unit}", "less\n%", "share\npoints", "wait mean\ns", "wait p99\ns", "done\ntasks"):
         table.add_column(head, justify="right", no_wrap=True)
     for row in rows(advice):
-        value, saving = row.tried.mean(advice.measure), 100 * advice.saving(row.tried)
+        value, less = row.tried.mean(advice.measure), 100 * advice.less(row.tried)
         cells = [
             f"{value:,.0f}" if value >= 100 else f"{value:.3g}",
-            "-" if row.tried is advice.plain else f"{saving:.1f}",
+            "-" if row.tried is advice.plain else f"{less:.1f}",
         ]
         cells += ["" if row.share is None else f"{100 * row.share:.1f}", f"{row.tried.mean('wait_mean_s'):,.1f}"]
         name = Text(row.what, style="bold" if row.tried is advice.best else "")

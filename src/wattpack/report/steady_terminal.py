@@ -27,7 +27,8 @@ def print_steady(rows: Sequence[SteadyRow], console: Console | None = None) -> N
         console = Console(file=console.file, width=WIDTH)
     for trace, load in dict.fromkeys((row.trace, row.load) for row in rows):
         title = f"{trace}: steady state at offered load {load:g}" + (f" ({moving})" if moving else "")
-        table = Table(title=Text(title), show_edge=False, title_justify="left")
+        console.print(Text(title, style="italic"), soft_wrap=not console.is_terminal)
+        table = Table(show_edge=False)
         own = [row for row in rows if (row.trace, row.load) == (trace, load)]
         shown = columns(own, baseline)
         table.add_column("policy", no_wrap=len(shown) == PLAIN_COLUMNS)

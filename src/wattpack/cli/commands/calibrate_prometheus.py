@@ -123,7 +123,7 @@ def print_fits(fits: dict[str, FleetFit]) -> None:
             f"{fit.outliers:.1%}",
             f"{fit.most_share:.2f}",
         )
-    wide_console(120).print(table)
+    wide_console().print(table)
     for model, fit in fits.items():
         if fit.why:
             print(f"{model}: no slope: {fit.why}")

@@ -28,6 +28,7 @@ from wattpack.experiments.lineup import DEFAULT_POLICIES
 from wattpack.experiments.needs import need_tasks
 from wattpack.experiments.options import Moving, new_moving, parse_loads
 from wattpack.experiments.spec.axes import DEFAULT_SEEDS
+from wattpack.experiments.spec.chosen import chosen_against
 from wattpack.experiments.summary import write_summary
 from wattpack.jit import say_if_compiling
 from wattpack.model.tasks import Workload
@@ -80,8 +81,8 @@ def compare_command(
     policy
         Policy expression, for example pwr:0.1+fgd:0.9, or auto; may be given again.
     against
-        Policy that savings are against (watts per GPU served at the same load); always run too; default: fgd. May be
-        given again: the first is the one in curves and sentences.
+        Policy that savings are against (watts per GPU served at the same load); always run too; default: fgd; on
+        a cluster of your own kube, then fgd. May be given again: the first is the one in curves and sentences.
     seeds
         Runs of each policy, each with its own workload and node order.
     steady
@@ -150,7 +151,7 @@ def compare_command(
             batch_seconds=batch_seconds,
             moving=moving,
             profile=watts,
-            against=against,
+            against=against or chosen_against(None, [datacenter]),
         )
     if bound is not False:
         comparison = with_bounds(comparison, datacenter, out, bounded_traces)

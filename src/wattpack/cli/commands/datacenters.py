@@ -115,7 +115,7 @@ def print_types(datacenter: Datacenter, profiles: list[PowerProfile]) -> None:
     sums += [f"{column.sum() / 1000:,.1f} kW" for pair in watts.values() for column in pair]
     table.add_section()
     table.add_row(f"{len(datacenter):,}", f"{datacenter.gpus.sum():,}", "all", *sums)
-    wide_console(140).print(table)
+    wide_console().print(table)
 
 
 def watts_by_profile(datacenter: Datacenter, profiles: list[PowerProfile]) -> dict[str, tuple[np.ndarray, ...]]:

@@ -176,7 +176,7 @@ def print_moves(found: Sequence[Move], datacenter: Datacenter, workload: Workloa
 
     if not found:
         return
-    console = wide_console(160)
+    console = wide_console()
     table = Table(show_edge=False)
     for column in ("move", "chain", "task", "from", "to"):
         table.add_column(column, justify="right" if column in ("move", "chain") else "left")

@@ -93,9 +93,10 @@ def derive_command(
 
 def print_profiles(shown: dict[str, Workload]) -> None:
     """The traces side by side: tasks by GPU request, GPU demand by the same, constrained share."""
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
+
+    from wattpack.cli.consoles import wide_console
 
     profiles: dict[str, Profile] = {name: profile(trace) for name, trace in shown.items()}
     requests = list(dict.fromkeys(key for found in profiles.values() for key in found["population_share"]))
@@ -112,4 +113,4 @@ def print_profiles(shown: dict[str, Workload]) -> None:
     constrained = [(f"{100 * found['constrained_share']:.1f}", "") for found in profiles.values()]
     table.add_row("constrained", *(cell for pair in constrained for cell in pair))
     table.add_row("tasks in all", *(cell for trace in shown.values() for cell in (str(len(trace)), "")))
-    Console().print(table)
+    wide_console().print(table)

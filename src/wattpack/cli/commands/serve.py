@@ -150,7 +150,7 @@ def print_shadow(table: ShadowTable) -> None:
 
     from wattpack.cli.consoles import wide_console
 
-    console = wide_console(160)
+    console = wide_console()
     totals = Table(show_edge=False, show_header=False)
     for name, value in table.items():
         if name != "pods":

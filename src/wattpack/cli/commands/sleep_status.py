@@ -93,4 +93,4 @@ def print_rows(rows: list[dict[str, object]], undo: bool) -> None:
         cells = [str(row[column]) for column in COLUMNS[:-1]]
         cells.append(", ".join(promised) if isinstance(promised, list) else "")
         table.add_row(*map(Text, cells), *([Text(str(row["undo"]))] if undo else []))
-    wide_console(200).print(table)
+    wide_console().print(table)

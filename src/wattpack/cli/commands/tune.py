@@ -91,8 +91,8 @@ def tune_command(
     policy
         Try these expressions instead of all, auto among them if named; may be given again.
     against
-        Policy that savings and service are compared with, always tried too; default: fgd. May be given again: savings
-        are against the first.
+        Policy that savings and service are compared with, always tried too; default: fgd; on a cluster of
+        your own kube, then fgd. May be given again: savings are against the first.
     profile
         Power profile: paper (the default), linear, concave, measured.
     power

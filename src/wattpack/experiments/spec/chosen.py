@@ -83,10 +83,10 @@ def chosen_policy(given: str) -> str:
     return given
 
 
-def chosen_against(given: str | Iterable[str] | None, datacenters: Iterable[object]) -> tuple[str, ...]:
+def chosen_against(given: str | Iterable[str] | None, datacenters: Iterable[object] = ()) -> tuple[str, ...]:
     """The policies that savings are against, the first of them wherever one is shown.
 
-    Without a choice: FGD; for a cluster of the user's own, a file or an object, what runs there too.
+    Without a choice: FGD; where one of `datacenters` is the user's own, a file or an object, what runs there first.
     """
     if given is None:
         return OWN_CLUSTER_AGAINST if any(map(_is_own, datacenters)) else DEFAULT_AGAINST
