@@ -112,7 +112,23 @@ def test_the_summary_of_an_experiment_with_two_datacenters_names_them_in_a_colum
 def test_the_bounds_rows_name_datacenter_and_profile_too(tmp_path: Path) -> None:
     write_spec(tmp_path, "")
     nodes, tasks, out = str(tmp_path / "nodes.csv"), str(tmp_path / "tasks.csv"), tmp_path / "out"
-    main(["compare", "--datacenter", nodes, "--trace", tasks, "--policy", "pwr", "--seeds", "1", "--out", str(out)])
+    main(
+        [
+            "compare",
+            "--datacenter",
+            nodes,
+            "--trace",
+            tasks,
+            "--policy",
+            "pwr",
+            "--seeds",
+            "1",
+            "--against",
+            "fgd",
+            "--out",
+            str(out),
+        ]
+    )
     with (out / "summary.csv").open(newline="") as opened:
         told = {(row["policy"], row["datacenter"], row["profile"]) for row in csv.DictReader(opened)}
     assert told == {(policy, nodes, "paper") for policy in ("fgd", "pwr", "bound")}

@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 TOP = 20
-WIDTH = 200  # of tables where the output is no terminal
 
 
 @dataclass(frozen=True, repr=False)

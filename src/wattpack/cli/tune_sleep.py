@@ -59,7 +59,7 @@ def tune_sleep_command(
     with progress_bar("tuning") as report:
         tuned = tune_sleep(experiment, sleep, limit_s, out, report, on, workers, plugins)
     write_csv(out / "sleep.csv", HEADER, rows(tuned))
-    show(tuned, drawn, wide_console(1000))
+    show(tuned, drawn, wide_console())
     for line in tuned.choices:
         print(line)
     note_never_fit(experiment.inputs)

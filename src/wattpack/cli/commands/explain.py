@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from urllib.parse import quote
 
-from wattpack.answers.explain import WIDTH, Question, task_index
+from wattpack.answers.explain import Question, task_index
 from wattpack.answers.explain_at import options_at, with_sleep_and_caps
 from wattpack.cli.consoles import wide_console
 from wattpack.cli.options import check_seed, note_power, profile_option
@@ -135,7 +135,7 @@ def explain_command(
         note_power(profile, power)
         say_if_compiling("wattpack.engine.core.explain")
         answer = question.answer()
-    answer.show(wide_console(WIDTH))
+    answer.show(wide_console())
 
 
 def explain_live(pod: str, server: str | None) -> None:

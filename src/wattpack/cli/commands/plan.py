@@ -129,7 +129,7 @@ def plan_command(
         settings = (timed, node, limit_s, datacenter, trace, policy, wanted, out, watts, most)
         found = plan(*settings, report, on, workers, plugins)
     write_csv(out / "plan.csv", HEADER, rows(found))
-    show(found, wide_console(120))
+    show(found, wide_console())
     print_paths(plan=out / "plan.csv")
     if found.nowhere:
         note(never_fit(found.nowhere))

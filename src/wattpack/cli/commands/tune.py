@@ -23,8 +23,6 @@ from wattpack.jit import say_if_compiling
 from wattpack.policies.expression import canonical
 from wattpack.report.provenance import outcome_text
 
-WIDTH = 1000  # where the output is no terminal: nothing is cut
-
 
 def tune_command(
     *,
@@ -143,7 +141,7 @@ def tune_command(
     tuned = tune(wanted, out, progress_bar, candidates, on, workers, plugins)
     write_csv(out / "pareto.csv", HEADER, pareto_rows(tuned, wanted.compared_with[0]))
     figures = write_figure(tuned, wanted, out)
-    show(tuned, wanted, wide_console(WIDTH))
+    show(tuned, wanted, wide_console())
     print(f"runs     {outcome_text(tuned.outcome)}")
     print_paths(pareto=out / "pareto.csv", figure=figures)
     note_never_fit(tuned.inputs)
