@@ -101,7 +101,8 @@ def test_compare_runs_each_policy_also_with_moves(tmp_path: Path, capsys: pytest
     (tmp_path / "tasks.csv").write_text(TASKS.replace("waiting,1000,1024,8", "waiting,1000,1024,1"))
     words = ["--datacenter", write_nodes(tmp_path), "--trace", str(tmp_path / "tasks.csv"), "--seeds", "1"]
     out = tmp_path / "out"
-    main(["compare", *words, "--policy", "fgd", "--steady", "0.5", "--defrag-every", "5000", "--out", str(out)])
+    words += ["--policy", "fgd", "--against", "fgd", "--steady", "0.5", "--defrag-every", "5000"]
+    main(["compare", *words, "--out", str(out)])
     assert "fgd, moving" in capsys.readouterr().out
     with (out / "steady.csv").open(newline="") as file:
         plain, moved = csv.DictReader(file)

@@ -279,7 +279,7 @@ def test_no_watts_and_no_source_are_cut_on_a_narrow_terminal(
     columns: int, folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The columns then stand below each other, in several tables that all begin with the model."""
-    monkeypatch.setattr("wattpack.cli.power_table.wide_console", lambda _: Console(width=columns))
+    monkeypatch.setattr("wattpack.cli.power_table.wide_console", lambda *_: Console(width=columns))
     (folder / "calibrated-hall-3-second-attempt.toml").write_text(OWN)
     main(["power", "--power", str(folder / "calibrated-hall-3-second-attempt.toml")])
     said = capsys.readouterr().out

@@ -44,6 +44,7 @@ def quiet(title: str) -> Iterator[Report]:
 def small(folder: Path, **more: object) -> Wanted:
     (folder / "nodes.csv").write_text(NODES_CSV)
     (folder / "tasks.csv").write_text(TASKS_CSV)
+    more = {"against": ("fgd",), **more}
     return Wanted(str(folder / "nodes.csv"), str(folder / "tasks.csv"), **more)  # type: ignore[arg-type]
 
 

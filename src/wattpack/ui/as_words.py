@@ -9,7 +9,9 @@ from pathlib import Path
 
 from wattpack.datasets.alibaba2023 import TRACES
 from wattpack.experiments.lineup import BASELINE
+from wattpack.experiments.saving import DEFAULT_AGAINST
 from wattpack.experiments.spec.axes import FIRST_SEED
+from wattpack.experiments.spec.chosen import chosen_against
 from wattpack.policies.expression import canonical
 from wattpack.ui.sources import Sources
 from wattpack.ui.wire import Asked, RunRequest
@@ -55,6 +57,11 @@ def words_of(request: RunRequest, sources: Sources, plugins: Sequence[Path] = ()
     return words
 
 
+def compared_with(request: RunRequest) -> tuple[str, ...]:
+    """The policies that savings are against: those of `wattpack compare` where the request names none."""
+    return chosen_against(request.against or None, [request.datacenter])
+
+
 def is_drawn(request: RunRequest) -> bool:
     """Whether there is anything to draw: not where tasks of files run at their own times."""
     return request.kind == "compare" or request.load is not None or any(name in TRACES for name in request.traces)
@@ -73,7 +80,8 @@ def python_of(request: RunRequest, sources: Sources) -> str:
     policies = list(dict.fromkeys(map(canonical, request.policies)))
     if request.kind == "compare":
         named = f", policies={_python(policies)}" if policies else ""
-        named += f", against={_python(canonical(request.against))}" if request.against else ""
+        against = compared_with(request)  # wp.compare has another default than the command on a cluster of one's own
+        named += f", against={_python(list(against))}" if against != DEFAULT_AGAINST else ""
         call = f"wp.compare({datacenter}, {_python(traces)}{named}, seeds={request.seeds}{profile})"
         return (
             f'import wattpack as wp\n\ncomparison = {call}\nprint(comparison)\ncomparison.save_report("report.html")\n'

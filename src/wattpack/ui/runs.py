@@ -24,9 +24,10 @@ import msgspec
 
 from wattpack.errors import UserError
 from wattpack.experiments.folder import FOLDERS
+from wattpack.experiments.lineup import BASELINE
 from wattpack.files import make_folder, write_text
 from wattpack.ui.answers import RunStatus, State
-from wattpack.ui.as_words import command_of, python_of, words_of
+from wattpack.ui.as_words import command_of, compared_with, python_of, words_of
 from wattpack.ui.sources import Sources
 from wattpack.ui.wire import RunRequest
 
@@ -210,7 +211,8 @@ def title_of(request: RunRequest) -> str:
     edits = [*(f"+ {x}" for x in request.add), *(f"− {x}" for x in request.remove), *request.replace]
     where = " ".join([request.datacenter.rpartition("/")[2], *edits])
     traces = ", ".join(name.rpartition("/")[2] for name in request.traces)
-    count = len(set(request.policies) | {request.against or "fgd"}) if request.policies else "the usual"
+    others = compared_with(request) if request.kind == "compare" else (request.against or BASELINE,)
+    count = len({*request.policies, *others}) if request.policies else "the usual"
     return f"{count} policies, {traces} on {where}"
 
 

@@ -499,6 +499,8 @@ async def test_a_replica_that_gets_the_lease_back_counts_the_time_from_the_mark_
     assert world.is_open("n0")
     await world.until("n0", State.MARKED)
     world.service = one
+    world.api.lease = None  # the other one has gone
+    one.lease.tried_s = float("-inf")  # no matter when it last asked for the lease
     await world.step(times=200)
     assert one.sleep is not None
     assert one.sleep.acting
