@@ -32,6 +32,7 @@ log = logging.getLogger("wattpack")
 # silent for Client.silence_s (12 s) is dropped, which leaves 3 s to be heard of on a new one.
 CONTACT_S = 15.0
 FIRST_WAIT_S, LONGEST_WAIT_S = 0.1, 5.0  # between attempts after a fault
+STAYS_S = 0.3  # a watch that was opened this long ago has not been hung up on at once
 SHORT_S = 2.0  # a watch that the server ends sooner than this is a fault: it is not opened again at once
 READABLE = "READABLE"  # the event of `Kind.skip` after which an object is shown anew
 NAMELESS = "#"  # begins what stands for a name that cannot be read; no name begins with it
@@ -100,12 +101,16 @@ class Kind(Generic[T]):
         self.version = ""  # the resource version to watch from; "": list first
         self.listed = False
         self.contact_s = float("-inf")  # when the server was last heard of
+        self.opened_s = float("inf")  # when the watch that is open was opened; inf: none is
         self.restarts = 0
         self.lock = asyncio.Lock()  # one list at a time
 
     def in_sync(self, now_s: float | None = None) -> bool:
         """Whether the objects were listed, and the server was heard of lately."""
-        return self.listed and (time.monotonic() if now_s is None else now_s) - self.contact_s < CONTACT_S
+        now_s = time.monotonic() if now_s is None else now_s
+        # A watch that was opened is contact once it has stayed open: who opens and hangs up may show nothing for ever.
+        heard_s = max(self.contact_s, self.opened_s) if now_s - self.opened_s > STAYS_S else self.contact_s
+        return self.listed and now_s - heard_s < CONTACT_S
 
     def things(self) -> list[T]:
         """The objects that could be decoded."""
@@ -120,23 +125,23 @@ class Kind(Generic[T]):
         """Runs until it is cancelled."""
         wait_s = FIRST_WAIT_S
         while True:
-            began_s, shown = time.monotonic(), False
+            began_s = time.monotonic()
             try:
                 if not self.version:
                     await self.relist()
                 if not self.version:
                     raise ApiError(NO_ANSWER, f"GET {self.path}: a list without a version, expected one to watch from")
-                before_s = self.contact_s
                 async for line in self.client.watch(self.path, self.version):
+                    if not line:
+                        self.opened_s = time.monotonic()
+                        continue
                     self.contact_s = max(self.contact_s, time.monotonic())
-                    if line:
-                        self.take(line)
-                        wait_s, shown = FIRST_WAIT_S, True
+                    self.take(line)
+                    wait_s = FIRST_WAIT_S
                 if time.monotonic() - began_s > SHORT_S:
+                    self.contact_s = max(self.contact_s, self.opened_s)
                     wait_s = FIRST_WAIT_S
                     continue  # the server ended the watch, as it was asked to
-                if not shown:
-                    self.contact_s = before_s  # whoever answers and hangs up may show nothing at all for ever
             except ApiError as fault:
                 if fault.status not in PASSING:
                     self.version = ""
@@ -146,6 +151,8 @@ class Kind(Generic[T]):
                 log.warning("watch of %s: %s; listing again", self.name, fault)
             except (OSError, TimeoutError, ClientError) as fault:
                 log.warning("watch of %s: %s", self.name, str(fault) or type(fault).__name__)
+            finally:
+                self.opened_s = float("inf")
             self.restarts += 1
             await asyncio.sleep(wait_s * random.uniform(0.5, 1.0))
             wait_s = min(2 * wait_s, LONGEST_WAIT_S)
