@@ -21,6 +21,7 @@ pytestmark = [
 
 def test_compare_from_click_to_number(new_tab, server, tmp_path):
     tab = new_tab()
+    tab.select_option("#start-against", "fgd")
     start_small(tab, server, "fgd", "pwr")
     tab.wait_for_url("**/runs/*")
     state(tab, "done")
@@ -37,6 +38,8 @@ def test_compare_from_click_to_number(new_tab, server, tmp_path):
             "--seeds",
             "2",
             "--no-bound",
+            "--against",
+            "fgd",
             "--out",
             str(own),
         ]

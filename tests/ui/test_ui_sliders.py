@@ -24,6 +24,7 @@ def test_alpha_and_knob_give_the_numbers_of_the_same_policies_on_the_command_lin
     choose(tab, "start-traces", server.tasks)
     choose(tab, "start-policies", "fgd")
     tab.select_option("#start-datacenter", server.nodes)
+    tab.select_option("#start-against", "fgd")
     tab.fill("#start-seeds", "2")
     slide(tab, "#start-alpha", 7)
     assert tab.locator("#start-alpha-value").inner_text() == "0.17"
@@ -36,6 +37,7 @@ def test_alpha_and_knob_give_the_numbers_of_the_same_policies_on_the_command_lin
     state(tab, "done")
     own = tmp_path / "own"
     words = ["compare", "--datacenter", server.nodes, "--trace", server.tasks, "--seeds", "2", "--no-bound"]
+    words += ["--against", "fgd"]
     main([*words, "--policy", "fgd", "--policy", ALPHA, "--policy", KNOB, "--out", str(own)])
     with (own / "summary.csv").open() as file:
         summary = {(row["policy"], float(row["load"])): row for row in csv.DictReader(file)}
