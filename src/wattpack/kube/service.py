@@ -198,6 +198,7 @@ class Service:
             pod = self.read_asked(args.pod)
         except (RefusedError, Unreadable) as fault:
             self.metrics.count("wattpack_decisions_total", policy=self.config.policy, outcome="error")
+            offered_names(args)  # a list of nodes that cannot be read is answered with 400, whatever else is wrong
             return FilterAnswer(error=f"wattpack: {fault}")
         kept = self.view.cluster.keeps(pod.uid)
         if kept is not None:  # the scheduler does not know of the Binding yet
@@ -226,6 +227,7 @@ class Service:
             await self.may_decide()
             pod = self.read_asked(args.pod)
         except (RefusedError, Unreadable):
+            offered_names(args)
             return b"[]"  # kube-scheduler ignores errors here; filter and bind report them
         kept = self.view.cluster.keeps(pod.uid)
         if kept is not None:
